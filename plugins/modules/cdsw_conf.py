@@ -71,9 +71,9 @@ def wanted_text(wanted, text, backup):
     """The file as it must be, and the record of earlier lines."""
     earlier_lines, _ = recorded(wanted["record"])
     if wanted["state"] in ("previous", "absent"):
-        ran = read(backup) if wanted["state"] == "previous" else None
+        old = read(backup) if wanted["state"] == "previous" else None
         for key, line in sorted(earlier_lines.items()):
-            text = cdsw_settings.with_line(text, key, line if ran is None else cdsw_settings.line_of(ran, key))
+            text = cdsw_settings.with_line(text, key, line if old is None else cdsw_settings.line_of(old, key))
         return text, earlier_lines
     for key, value in sorted(wanted["settings"].items()):
         earlier_lines.setdefault(key, cdsw_settings.line_of(text, key))
@@ -101,8 +101,8 @@ def change(module, wanted):
             write_record(wanted["record"], earlier_lines, pending or changed)
         if changed:
             write(path, new_text, **whole_files.access_of(path))
-    differing = [pair for pair in zip(*lines) if pair[0] != pair[1]]
-    sides = ["".join(cdsw_settings.shown(pair[side]) for pair in differing) for side in (0, 1)]
+    changes = [pair for pair in zip(*lines) if pair[0] != pair[1]]
+    sides = ["".join(cdsw_settings.shown(pair[side]) for pair in changes) for side in (0, 1)]
     module.exit_json(
         changed=changed or recording,
         keys=[
@@ -155,12 +155,12 @@ def main():
     )
     params = module.params
     params["settings"] = dict((key, str(value)) for key, value in params["settings"].items())
-    odd = [
+    bad_keys = [
         key for key, value in params["settings"].items() if not VALUE.match(value) or not re.match(r"^[A-Z_]+$", key)
     ]
-    if odd:
+    if bad_keys:
         module.fail_json(
-            msg="%s must be a key in capitals with a plain value. %s was not changed." % (odd[0], params["path"])
+            msg="%s must be a key in capitals with a plain value. %s was not changed." % (bad_keys[0], params["path"])
         )
     try:
         lock = HostLock("cdsw.conf", params["wait"], os.path.dirname(os.path.dirname(params["record"])))

@@ -163,9 +163,9 @@ class Images(object):
             driver = self.test(draft)
             self.docker.tag(draft, target)
         except Refused as problem:
-            stuck = self.docker.remove(draft) if self.docker.image(draft) else ""
-            stuck = stuck or "; ".join(self.docker.remove_steps(LABEL))
-            note = " What is left of it could not be removed: %s." % stuck if stuck else " Nothing of it is left."
+            reason = self.docker.remove(draft) if self.docker.image(draft) else ""
+            reason = reason or "; ".join(self.docker.remove_steps(LABEL))
+            note = " What is left of it could not be removed: %s." % reason if reason else " Nothing of it is left."
             raise Refused("%s was not made: %s.%s" % (target, str(problem).rstrip("."), note))
         self.docker.remove(draft)  # the name alone: the image has its own by now
         return driver
@@ -234,8 +234,8 @@ class Images(object):
         name, python = "cdsw-engine-probe", "python" + self.wanted["python"]
         answers = answered(self.docker.ask(draft, name, python, arguments))
         if answers["problems"]:
-            more = len(answers["problems"]) - 3
-            raise Refused("; ".join(answers["problems"][:3]) + ("; and %d more" % more if more > 0 else ""))
+            count = len(answers["problems"]) - 3
+            raise Refused("; ".join(answers["problems"][:3]) + ("; and %d more" % count if count > 0 else ""))
         if not answers["driver"]:
             self.ask_gpu_check(draft, name)
         return answers["driver"]
@@ -289,9 +289,9 @@ class Images(object):
         stay, go = active + earlier_entries[:keep], earlier_entries[keep:]
         removed, stuck_images = [], []
         for row in go:
-            stuck = "" if self.checks else self.docker.remove(row["image"])
-            if stuck:
-                stuck_images.append("%s: %s" % (row["image"], stuck))
+            reason = "" if self.checks else self.docker.remove(row["image"])
+            if reason:
+                stuck_images.append("%s: %s" % (row["image"], reason))
                 stay.append(row)
                 continue
             removed.append(row["image"])

@@ -67,9 +67,9 @@ def recorded(root):
 def holds(record):
     """Whether the host is as the receipt tells, once the files that were kept with it are back."""
     receipt, files = record["receipt"], record["files"]
-    listed = receipt.get("files", {})
-    other_files = dict((path, sha256) for path, sha256 in listed.items() if path not in files)
-    return all(digest(files[path]) == listed[path] for path in listed if path in files) and not any(
+    rows = receipt.get("files", {})
+    other_files = dict((path, sha256) for path, sha256 in rows.items() if path not in files)
+    return all(digest(files[path]) == rows[path] for path in rows if path in files) and not any(
         recorded_files.differences(dict(receipt, files=other_files))
     )
 

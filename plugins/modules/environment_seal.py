@@ -121,8 +121,8 @@ def import_problem(run, environment, name, timeout):
     if answer.status == 0:
         return None
     lines = [line for line in (answer.output + "\n" + answer.error).splitlines() if line.strip()]
-    raised = [line for line in lines if ERROR.match(line)]  # TensorFlow 1 says more behind it
-    last = (raised or lines or ["no output"])[-1].strip()
+    errors = [line for line in lines if ERROR.match(line)]  # TensorFlow 1 says more behind it
+    last = (errors or lines or ["no output"])[-1].strip()
     if answer.status is None:
         return "import %s did not end within %d s (last: %s)." % (name, timeout, last)
     if answer.status == -signal.SIGILL:
@@ -150,16 +150,16 @@ def import_problems(environment, modules, timeout):
 
 def seal(tree, stack, digest, files):
     """Write down all files and, when everything is on the disk, that the tree is sealed."""
-    listed = environment_bytes.manifest(files)
+    manifest = environment_bytes.manifest(files)
     lines = environment_tree.lines(tree)
-    whole_files.write_whole(packages.state_file(tree, "files.txt"), listed)
+    whole_files.write_whole(packages.state_file(tree, "files.txt"), manifest)
     whole_files.write_whole(packages.state_file(tree, "tree.txt"), b"\n".join(lines))
     client = packages.state_file(tree, "client")  # Spark's and Hadoop's settings, which are not part of the tree
     if not os.path.islink(client):
         os.symlink(os.path.join("..", "..", "%s-%s%s" % (stack, digest, names.CLIENT)), client)
     environment_bytes.sync(tree)
     seal = {"stack": stack, "digest": digest, "files": len(lines), "tree_sha256": environment_tree.digest(lines)}
-    seal["files_sha256"] = hashlib.sha256(listed).hexdigest()
+    seal["files_sha256"] = hashlib.sha256(manifest).hexdigest()
     bare = environment_bytes.manifest(
         dict((path, row) for path, row in files.items() if not environment_tree.is_bytecode(path))
     )
@@ -170,8 +170,8 @@ def seal(tree, stack, digest, files):
 
 
 def shortened(problems):
-    more = ["%d more." % (len(problems) - LISTED)] if len(problems) > LISTED else []
-    return " ".join(problems[:LISTED] + more)
+    suffix = ["%d more." % (len(problems) - LISTED)] if len(problems) > LISTED else []
+    return " ".join(problems[:LISTED] + suffix)
 
 
 def verify(path, tree, parameters):

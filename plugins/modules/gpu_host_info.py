@@ -234,21 +234,21 @@ class Host(object):
     def services(self):
         """Units that are active and hold the GPUs though they do no work."""
         argv = ["systemctl", "list-units", "--plain", "--no-legend", "--full", "--state=active"]
-        listed = self.run(argv + [name + ".service" for name in SERVICES]) or ""
-        active = [line.split()[0] for line in listed.splitlines() if line.strip()]
+        output = self.run(argv + [name + ".service" for name in SERVICES]) or ""
+        active = [line.split()[0] for line in output.splitlines() if line.strip()]
         return [name for name in SERVICES if name + ".service" in active]
 
     def initramfs(self, release):
         """Paths inside a kernel's initramfs that matter here; None if there is no image."""
         if self.exists("/boot/initramfs-%s.img" % release):
-            listed = self.run(["lsinitrd", self.root + "/boot/initramfs-%s.img" % release])
+            output = self.run(["lsinitrd", self.root + "/boot/initramfs-%s.img" % release])
         elif self.exists("/boot/initrd.img-%s" % release):
-            listed = self.run(["lsinitramfs", self.root + "/boot/initrd.img-%s" % release])
+            output = self.run(["lsinitramfs", self.root + "/boot/initrd.img-%s" % release])
         else:
             return None
-        names = re.findall(r"(\S*(?:/nouveau\.ko\S*|modprobe\.d/\S+\.conf))$", listed or "", re.M)
+        names = re.findall(r"(\S*(?:/nouveau\.ko\S*|modprobe\.d/\S+\.conf))$", output or "", re.M)
         return {
-            "readable": bool(listed),
+            "readable": bool(output),
             "nouveau": any("/nouveau.ko" in name for name in names),
             "settings": sorted(os.path.basename(name) for name in names if "modprobe.d" in name),
         }

@@ -129,10 +129,10 @@ def survey(wanted):
     problems = []
     place = find_place(wanted["hadoop_home"], wanted["places"])
     if place is None:
-        looked = [wanted["hadoop_home"]] if wanted["hadoop_home"] else [place["home"] for place in wanted["places"]]
+        candidates = [wanted["hadoop_home"]] if wanted["hadoop_home"] else [place["home"] for place in wanted["places"]]
         return {}, [
             "A Hadoop client is required, but none is in %s. Install the distribution's client on this host, or set hadoop_client_hadoop_home."
-            % ", ".join(looked)
+            % ", ".join(candidates)
         ]
     home, hdfs_home = place["home"], place["hdfs_home"]
 
@@ -171,12 +171,12 @@ def survey(wanted):
         )
     libjvm = ""
     if java_home:
-        looked = [wanted["libjvm"]] if wanted["libjvm"] else [os.path.join(java_home, path) for path in LIBJVM]
-        libjvm = first(looked)
+        candidates = [wanted["libjvm"]] if wanted["libjvm"] else [os.path.join(java_home, path) for path in LIBJVM]
+        libjvm = first(candidates)
         if libjvm is None:
             problems.append(
                 "libjvm.so is required (libhdfs starts a JVM), but it is not in %s. Install a JRE with a server JVM, or set hadoop_client_libjvm."
-                % ", ".join(looked)
+                % ", ".join(candidates)
             )
 
     classes = ""

@@ -116,15 +116,15 @@ def main():
         supports_check_mode=True,
     )
     images = Images(module)
-    wrong = [
+    releases = [
         (release, dracut)
         for release, dracut in images.installed()
         if module.params["rebuild"] or images.problem((DRACUT if dracut else TOOLS) % release, dracut)
     ]
     if not module.check_mode:
-        for release, dracut in wrong:
+        for release, dracut in releases:
             images.rebuild(release, dracut)
-    module.exit_json(changed=bool(wrong), rebuilt=[release for release, _ in wrong])
+    module.exit_json(changed=bool(releases), rebuilt=[release for release, _ in releases])
 
 
 if __name__ == "__main__":

@@ -99,11 +99,11 @@ def unpack(archive, home):
             with open(path, "wb") as handle:
                 shutil.copyfileobj(source, handle, 1024 * 1024)
             os.chmod(path, 0o755 if member.mode & 0o100 or target.startswith(("bin/", "sbin/")) else 0o644)
-    missing = [name for name in NEEDED if not os.path.exists(os.path.join(home, name))]
-    if missing:
+    missing_files = [name for name in NEEDED if not os.path.exists(os.path.join(home, name))]
+    if missing_files:
         raise Failure(
             "The file is not a source distribution of pyspark, because it has no %s. Correct files of the stack."
-            % ", ".join(missing)
+            % ", ".join(missing_files)
         )
 
 

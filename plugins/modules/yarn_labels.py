@@ -96,7 +96,7 @@ def registered(admin, hosts, seconds):
 
 def changes(hosts, nodes, record):
     """Name in YARN -> (label, the one that it gets)."""
-    label_changes, differing = {}, []
+    label_changes, conflicts = {}, []
     labels = dict(record.nodes)  # YARN keeps the label of a node that it has forgotten
     labels.update((row["nodeHostName"], label_of(row)) for row in nodes if PLAIN.match("%s" % row.get("nodeHostName")))
     for host in hosts:
@@ -106,13 +106,13 @@ def changes(hosts, nodes, record):
             if label == host["label"] or not (is_own or host["label"]):
                 continue
             if label and not is_own:
-                differing.append("%s has the label %s" % (name, label))
+                conflicts.append("%s has the label %s" % (name, label))
             label_changes[name] = (label, host["label"])
-    if differing:
+    if conflicts:
         raise Refused(
             "Nodes must have the label of yarn_gpu_node_label or none, but %s, which this project did not set. Nothing was changed. Take it away "
             'there (yarn rmadmin -replaceLabelsOnNode "NODE="), or set yarn_gpu_node_label for these hosts.'
-            % ", ".join(sorted(differing))
+            % ", ".join(sorted(conflicts))
         )
     return label_changes
 

@@ -205,10 +205,10 @@ class Cell(object):
 
     def run(self, argv, seconds, variables):
         """As processes.run. When it returns, nothing of the user runs any more."""
-        more = {"HOME": self.path, "TMPDIR": self.temporary}
+        own_variables = {"HOME": self.path, "TMPDIR": self.temporary}
         try:
             answer = processes.run(
-                argv, seconds, dict(variables, **more), directory=self.path, prepare=self._preparation()
+                argv, seconds, dict(variables, **own_variables), directory=self.path, prepare=self._preparation()
             )
         finally:
             end_processes(self.number)
@@ -217,11 +217,11 @@ class Cell(object):
         return answer
 
     def _preparation(self):
-        hidden = [path for path in HIDDEN if os.path.isdir(path)]
+        paths = [path for path in HIDDEN if os.path.isdir(path)]
         root = os.path.realpath(self.path) + "/"
         # A test's /opt/deeplearning may be below /tmp.
-        hidden = [path for path in hidden if not root.startswith(os.path.realpath(path) + "/")]
-        return Entry(self.number, self.path, self.temporary, hidden, self.limits)
+        paths = [path for path in paths if not root.startswith(os.path.realpath(path) + "/")]
+        return Entry(self.number, self.path, self.temporary, paths, self.limits)
 
 
 class Entry(forked_child.Child):

@@ -146,11 +146,11 @@ class Apt(object):
 def take(source, target):
     """Copy a file that apt's user may still write, and remove it; a link is not followed."""
     descriptor = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    with os.fdopen(descriptor, "rb") as opened:
+    with os.fdopen(descriptor, "rb") as source_file:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise package_sets.SetError("%s must be a file, but is something else." % source)
         with open(target, "wb") as target_file:
-            shutil.copyfileobj(opened, target_file, 1 << 20)
+            shutil.copyfileobj(source_file, target_file, 1 << 20)
     os.unlink(source)
 
 
@@ -210,10 +210,9 @@ class Maker(package_sets.Maker):
         """The index in each form that the signed file lists and the source has; one is enough for apt."""
         release = [name for name in ("InRelease", "Release") if os.path.exists(os.path.join(draft, name))][0]
         with open(os.path.join(draft, release), encoding="utf-8") as handle:
-            listed = INDEX.findall(handle.read())
+            rows = INDEX.findall(handle.read())
         problems = [
-            apt.fetch([("%s/%s" % (url, name), os.path.join(draft, name), "SHA256:" + digest)])
-            for digest, name in listed
+            apt.fetch([("%s/%s" % (url, name), os.path.join(draft, name), "SHA256:" + digest)]) for digest, name in rows
         ]
         if all(problems):
             raise package_sets.SetError(
@@ -241,15 +240,15 @@ class Maker(package_sets.Maker):
 
 def without_providers(listing):
     """The names in angle brackets of apt-cache depends, which no package here has or provides."""
-    bracketed_names, provided, last = set(), set(), ""
+    bracketed_names, providers, last = set(), set(), ""
     for line in listing.splitlines():
         if line.startswith("    ") and last:
-            provided.add(last)
+            providers.add(last)
         else:
             word = line.split()[-1] if line.split() else ""
             last = word[1:-1] if word.startswith("<") else ""
             bracketed_names.update([last] if last else [])
-    return bracketed_names - provided
+    return bracketed_names - providers
 
 
 def said(answer, most=3):

@@ -121,11 +121,11 @@ def mount_of(path, mounts="/proc/self/mounts"):
 
 def check_mount(directory):
     point, kind, options = mount_of(os.path.realpath(directory))
-    wrong = [name for name in ("ro", "noexec") if name in options] + [kind] * kind.startswith(("nfs", "cifs"))
-    if wrong:
+    obstacles = [name for name in ("ro", "noexec") if name in options] + [kind] * kind.startswith(("nfs", "cifs"))
+    if obstacles:
         raise Refused(
             "Environments need a local file system that is writable and may run programs. %s is on %s, which is mounted as "
-            "%s. Remount it, or mount a local file system there." % (directory, point, ", ".join(wrong))
+            "%s. Remount it, or mount a local file system there." % (directory, point, ", ".join(obstacles))
         )
 
 

@@ -80,11 +80,11 @@ def deep_problem(path):
         return "cannot be checked: %s" % error
     missing_paths = sorted(set(expected) - present)
     changed = sorted(relative for relative, sha256 in digests.items() if sha256 != expected[relative][0])
-    planted = sorted(relative for relative in present - set(expected) if tree.is_bytecode(relative))
+    foreign_paths = sorted(relative for relative in present - set(expected) if tree.is_bytecode(relative))
     groups = (
         (missing_paths, "gone"),
         (changed, "with other bytes"),
-        (planted, "bytecode that was not compiled at the installation"),
+        (foreign_paths, "bytecode that was not compiled at the installation"),
     )
     parts = [tree.counted(names, word) for names, word in groups if names]
     return ", ".join(parts) or None

@@ -30,16 +30,16 @@ def lines(path):
 
 def entries(root, bytecode=True):
     """Path (bytes, relative) and lstat of every file and link below root, without the state. bytecode: Python's, too."""
-    waiting = [b""]
-    while waiting:
-        directory = waiting.pop()
+    queue = [b""]
+    while queue:
+        directory = queue.pop()
         for name in os.listdir(os.path.join(root, directory)):
             if (not directory and name == STATE.encode()) or (not bytecode and is_bytecode(name)):
                 continue
             relative = os.path.join(directory, name) if directory else name
             status = os.lstat(os.path.join(root, relative))
             if stat.S_ISDIR(status.st_mode):
-                waiting.append(relative)
+                queue.append(relative)
             else:
                 yield relative, status
 

@@ -46,10 +46,10 @@ class Change(object):
 
     def set(self, key, value):
         current, record = self.values().get(key, ""), self.known.get(key)
-        listed = hadoop_files.words(current)
+        words = hadoop_files.words(current)
         new_value, listing = value, key in hadoop_files.LISTS
         if listing:
-            new_value = current if value in listed else ",".join(listed + [value])
+            new_value = current if value in words else ",".join(words + [value])
         accepted = (new_value, record and record["ours"], hadoop_files.DEFAULTS.get(key))
         if current and not listing and current not in accepted:
             raise Differs(DIFFERS % (self.path, value, key, current))
@@ -65,11 +65,11 @@ class Change(object):
         current = self.values().get(key)
         if current is None:
             return
-        listed = hadoop_files.words(current)
+        words = hadoop_files.words(current)
         if current == known["ours"]:
             self.put(key, known["before"])
-        elif known["list"] and known["wanted"] in listed:
-            remainder = ",".join(word for word in listed if word != known["wanted"])
+        elif known["list"] and known["wanted"] in words:
+            remainder = ",".join(word for word in words if word != known["wanted"])
             self.put(key, hadoop_files.written(self.path, key, remainder) if remainder else None)
 
     def put(self, key, raw):

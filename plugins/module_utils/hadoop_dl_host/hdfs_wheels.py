@@ -111,8 +111,8 @@ class Wheels(Hdfs):
             paths = [os.path.join(local, name_of(entry)) for entry in missing_entries]
             self.must(READABLE + copies + ["-put", "-f"] + paths + [self.directory], limit(missing_entries) + PUT)
         names = dict((path, os.path.basename(path)) for path in sizes)
-        superfluous = sorted(path for path in names if WHEEL.match(names[path]) and names[path][:64] not in kept)
-        if superfluous:
-            self.must(["-rm", "-f", "-skipTrash"] + superfluous)
-            hdfs_record.forget(record, superfluous)
-        return [entry["file"] for entry in missing_entries], superfluous
+        old_paths = sorted(path for path in names if WHEEL.match(names[path]) and names[path][:64] not in kept)
+        if old_paths:
+            self.must(["-rm", "-f", "-skipTrash"] + old_paths)
+            hdfs_record.forget(record, old_paths)
+        return [entry["file"] for entry in missing_entries], old_paths

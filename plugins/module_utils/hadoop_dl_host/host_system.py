@@ -225,16 +225,16 @@ class System(object):
     def nvidia(self):
         gpus, switches = self.nvidia_devices()
         kind, running = self.loaded_driver()
-        listed = None
+        names = None
         if not gpus and self.exists("/usr/bin/nvidia-smi"):  # no PCI bus to read here, as in a container
             output = self.output(["/usr/bin/nvidia-smi", "-L"])
-            listed = re.findall(r"^GPU \d+: (.*?) \(UUID", output or "", re.M) if output is not None else None
+            names = re.findall(r"^GPU \d+: (.*?) \(UUID", output or "", re.M) if output is not None else None
         if running and any(gpu["device"] > NEWEST_DEVICE for gpu in gpus):
             self.add_capabilities(gpus)
         return {
             "gpus": gpus,
             "nvswitches": switches,
-            "listed": listed,
+            "listed": names,
             "driver": running,
             "module": kind,
             "installed": self.driver_library(),

@@ -67,10 +67,10 @@ def left(sessions, user):
     running = table(user)
     pids = set(pid for pid, (_, session) in running.items() if session in sessions)
     while True:
-        more = set(pid for pid, (parent, _) in running.items() if parent in pids) - pids
-        if not more:
+        children = set(pid for pid, (parent, _) in running.items() if parent in pids) - pids
+        if not children:
             return pids
-        pids |= more
+        pids |= children
 
 
 def send(pids, number):

@@ -255,8 +255,8 @@ def fetch_artifacts(artifacts, root, index_url=None, progress=None, workers=2, d
     try:
         prepare(root, artifacts)
         with only_one(root, say):
-            wrong = problems_of(artifacts, root)
-            missing = [artifact for artifact in artifacts if artifact["name"] in wrong]
+            reasons = problems_of(artifacts, root)
+            missing = [artifact for artifact in artifacts if artifact["name"] in reasons]
             missing.sort(key=lambda artifact: -(artifact.get("size") or 0))  # the large ones first: they decide the end
             check_space(missing, root)
             problems = _fetch_all(missing, root, index_url, say, workers, deadline, pause)

@@ -228,11 +228,11 @@ def offers(project, index_url=None, pause=time.sleep, host_ca=None):
 
 def find_offer(artifact, index_url=None, pause=time.sleep, host_ca=None):
     """The index's file with the artifact's sha256; a file of that name with other bytes is refused."""
-    listed = offers(artifact["project"], index_url, pause, host_ca)
-    for offer in listed:
+    files = offers(artifact["project"], index_url, pause, host_ca)
+    for offer in files:
         if offer["sha256"] == artifact["sha256"]:
             return offer
-    for offer in listed:
+    for offer in files:
         if offer["name"] == artifact["name"]:
             if offer["sha256"] is None:  # an index without hashes: the download itself is checked
                 return offer
@@ -243,5 +243,5 @@ def find_offer(artifact, index_url=None, pause=time.sleep, host_ca=None):
             )
     raise MirrorError(
         "%s is required, but %s lists %d files of %s without it. Use an index that has it: PIP_INDEX_URL in mirror_environment."
-        % (artifact["name"], without_secrets(index_address(index_url)), len(listed), artifact["project"])
+        % (artifact["name"], without_secrets(index_address(index_url)), len(files), artifact["project"])
     )

@@ -78,12 +78,12 @@ def problems(artifacts, url, index_url=None, ca=""):
     if wheels and not sentences and not index_url:
         place = address + "wheels/"
         try:
-            hidden = wheels - patiently("The list of the wheels", place, lambda: names_on(place))
+            unlisted_wheels = wheels - patiently("The list of the wheels", place, lambda: names_on(place))
         except index.MirrorError as error:
             return [str(error)]
-        if hidden:
+        if unlisted_wheels:
             sentences.append(
                 "The page %s must link to every wheel, but does not link to %s. Let the web server list that folder."
-                % (downloads.without_secrets(place), ", ".join(sorted(hidden)))
+                % (downloads.without_secrets(place), ", ".join(sorted(unlisted_wheels)))
             )
     return sentences

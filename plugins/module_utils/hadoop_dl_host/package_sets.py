@@ -214,12 +214,12 @@ class Maker(object):
         good = set(
             line.rpartition(":")[0] for line in answer.output.splitlines() if line.endswith(": digests signatures OK")
         )
-        wrong = [os.path.basename(path) for path in paths if path not in good]
-        if wrong or answer.status != 0:
+        bad_files = [os.path.basename(path) for path in paths if path not in good]
+        if bad_files or answer.status != 0:
             raise SetError(
                 "Every package of the set %s must be signed with the key of its repository, but %s. Compare the keys in mirror_package_sets with those "
                 "that the repositories publish."
-                % (self.name, shown(wrong, "these are not") or one_line(answer.error or answer.problem))
+                % (self.name, shown(bad_files, "these are not") or one_line(answer.error or answer.problem))
             )
 
 
@@ -272,26 +272,26 @@ def closure(base, name, specs):
     """The named packages in their newest version, with what they require of these repositories; and what is in none of them."""
     import dnf.subject
 
-    packages, absent = {}, []
+    packages, absent_specs = {}, []
     for spec in specs:
         matches = of_this_machine(
             dnf.subject.Subject(spec).get_best_query(base.sack, with_provides=False, with_filenames=False)
         )
         if not matches:
-            absent.append(spec + others(base, spec))
+            absent_specs.append(spec + others(base, spec))
         packages.update((str(package), package) for package in newest(matches))
-    if absent:
+    if absent_specs:
         raise SetError(
             "The repositories of the set %s must have its packages, but not: %s. Correct mirror_package_sets."
-            % (name, "; ".join(absent))
+            % (name, "; ".join(absent_specs))
         )
-    waiting, system_packages = sorted(packages.values(), key=str), set()
-    while waiting:
-        for requirement in waiting.pop(0).requires:
+    queue, system_packages = sorted(packages.values(), key=str), set()
+    while queue:
+        for requirement in queue.pop(0).requires:
             if not str(requirement).startswith("rpmlib("):
                 for package in required(base, requirement, packages, system_packages):
                     packages[str(package)] = package
-                    waiting.append(package)
+                    queue.append(package)
     return [packages[key] for key in sorted(packages)], sorted(system_packages)
 
 
@@ -336,8 +336,8 @@ def newest(query):
 
 
 def shown(names, what, most=5):
-    more = " and %d more" % (len(names) - most) if len(names) > most else ""
-    return "%s: %s%s" % (what, ", ".join(names[:most]), more) if names else ""
+    suffix = " and %d more" % (len(names) - most) if len(names) > most else ""
+    return "%s: %s%s" % (what, ", ".join(names[:most]), suffix) if names else ""
 
 
 def one_line(error):

@@ -29,17 +29,17 @@ def members(path, is_left_out=lambda path: False):
 def describe(paths, is_hashed=lambda path: True):
     """sha256, size or target of each path, and the paths that are missing."""
     record = {"files": {}, "links": {}, "sizes": {}}
-    missing = []
+    missing_paths = []
     for path in paths:
         if os.path.islink(path):
             record["links"][path] = os.readlink(path)
         elif not os.path.isfile(path):
-            missing.append(path)
+            missing_paths.append(path)
         elif os.path.getsize(path) > LARGEST_HASHED or not is_hashed(path):
             record["sizes"][path] = os.path.getsize(path)
         else:
             record["files"][path] = whole_files.sha256_of(path)
-    return record, missing
+    return record, missing_paths
 
 
 def differences(record, at=lambda path: path):

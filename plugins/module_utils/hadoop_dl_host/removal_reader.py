@@ -102,16 +102,16 @@ class Removal(object):
         """Environments by name, and what else their part has."""
         lines = [name + (" (active)" if name == self.current() else "") for name in self.named()]
         programs = [(name, self.has_program(name)) for name in ("deeplearning", "tfos-submit")]
-        more = programs + [("settings of Spark and Hadoop", own_entries.settings(self.root))]
-        more += [(name + "/", own_entries.below(self.root, name)) for name in own_entries.DIRECTORIES]
-        more += [
+        parts = programs + [("settings of Spark and Hadoop", own_entries.settings(self.root))]
+        parts += [(name + "/", own_entries.below(self.root, name)) for name in own_entries.DIRECTORIES]
+        parts += [
             ("services of TensorBoard", self.there(TENSORBOARD)),
             ("the link current", self.exists("current") and not lines),
         ]
-        more += [("the probe of a killed switch", own_entries.probes(self.root))]
+        parts += [("the probe of a killed switch", own_entries.probes(self.root))]
         receipts = [] if lines else own_entries.receipts(self.root)
-        more += [("the receipt of " + os.path.basename(path)[: -len(".json")], True) for path in receipts]
-        return lines + [text for text, content in more if content]
+        parts += [("the receipt of " + os.path.basename(path)[: -len(".json")], True) for path in receipts]
+        return lines + [text for text, content in parts if content]
 
     def has_program(self, name):
         return self.exists("bin/" + name) or self.is_ours("/usr/local/bin/" + name)
@@ -149,13 +149,13 @@ class Removal(object):
 
     def versions(self, role):
         record = read_json(os.path.join(self.root, "etc", "gpu-check-%s.json" % role))
-        listed = record.get(role) or []
+        versions = record.get(role) or []
         if role == "nvidia_driver":
-            listed = [read_json(os.path.join(self.root, "etc", "gpu-check.json")).get("driver") or ""]
+            versions = [read_json(os.path.join(self.root, "etc", "gpu-check.json")).get("driver") or ""]
         title = {"nvidia_driver": "driver", "cuda": "CUDA", "cudnn": "cuDNN", "nccl": "NCCL", "gpu_check": "gpu-check"}[
             role
         ]
-        return " ".join([title] + sorted(str(version) for version in listed if version))
+        return " ".join([title] + sorted(str(version) for version in versions if version))
 
     def container_runtime(self):
         """NVIDIA's container runtime that the role installed; empty for none. `stays`: its package was there before."""

@@ -146,11 +146,11 @@ class Build(object):
 
     def end_leftovers(self):
         """Compilers outlive a bazel that was killed; what they hold and write is the next build's."""
-        stuck = leftovers.end(self.sessions, processes.account(self.spec["user"])[1])
-        if stuck:
+        pids = leftovers.end(self.sessions, processes.account(self.spec["user"])[1])
+        if pids:
             raise Failed(
                 "Processes of a program of the build that was killed must end, but cannot be killed: %s. They wait in the kernel; see ps -o pid,stat,wchan,args, "
-                "and reboot the host if they stay." % ", ".join(str(pid) for pid in stuck[:10])
+                "and reboot the host if they stay." % ", ".join(str(pid) for pid in pids[:10])
             )
 
     def logged(self, argv, seconds, variables=None):
@@ -352,8 +352,8 @@ def copy_regular(source, target, owner):
     if not stat.S_ISREG(status.st_mode) or status.st_uid != owner:
         os.close(descriptor)
         raise Failed("%s must be a file of the user who builds, but is not. Nothing was published." % source)
-    with os.fdopen(descriptor, "rb") as opened, open(target, "wb") as target_file:
-        shutil.copyfileobj(opened, target_file, 1 << 20)
+    with os.fdopen(descriptor, "rb") as source_file, open(target, "wb") as target_file:
+        shutil.copyfileobj(source_file, target_file, 1 << 20)
     os.chmod(target, 0o644)
 
 
