@@ -42,8 +42,8 @@ def ask(*argv):
 def installed(package):
     """NAME-VERSION-RELEASE.ARCH of an installed package and its version; both empty if it is not installed."""
     answer = ask("rpm", "--query", "--queryformat", "%{NAME}-%{VERSION}-%{RELEASE}.%{ARCH} %{VERSION}\\n", package)
-    found = answer.output.splitlines()[-1].split() if answer.status == 0 and answer.output else ["", ""]
-    return {"name": found[0], "version": found[1]}
+    fields = answer.output.splitlines()[-1].split() if answer.status == 0 and answer.output else ["", ""]
+    return {"name": fields[0], "version": fields[1]}
 
 
 def jdk():
@@ -53,18 +53,18 @@ def jdk():
     if not path or not os.access(path, os.X_OK):
         return {"javac": "", "version": "", "home": home}
     answer = ask(path, "-version")  # JDK 8 answers on standard error
-    found = re.search(r"javac (?:1\.)?(\d+)", answer.output + answer.error)
+    match = re.search(r"javac (?:1\.)?(\d+)", answer.output + answer.error)
     home = home or os.path.dirname(os.path.dirname(os.path.realpath(path)))
-    return {"javac": path, "version": found.group(1) if found else "", "home": home}
+    return {"javac": path, "version": match.group(1) if match else "", "home": home}
 
 
 def tools():
-    found = dict((name, which(name)) for name in PROGRAMS)
-    found["python"] = which("python") or which("python3") or which("python2")
+    programs = dict((name, which(name)) for name in PROGRAMS)
+    programs["python"] = which("python") or which("python3") or which("python2")
     compiler = os.environ.get("CXX", "")
     names = (compiler,) if compiler else COMPILERS
-    found["compiler"] = next((path for path in map(which, names) if path), "")
-    return found
+    programs["compiler"] = next((path for path in map(which, names) if path), "")
+    return programs
 
 
 def link_target(path):
@@ -84,13 +84,13 @@ def main():
         },
         supports_check_mode=True,
     )
-    wanted = module.params
+    params = module.params
     commands.use_environment(module)
     user = pwd.getpwuid(os.geteuid())
     home = os.environ.get("HOME") or user.pw_dir
-    root = wanted["root"] or os.path.join(home, "bazel")
+    root = params["root"] or os.path.join(home, "bazel")
     link = os.path.join(home, "bin", "bazel")
-    found = {
+    info = {
         "root": root,
         "work": os.path.join(root, bazel_versions.WORK),
         "home": home,
@@ -100,11 +100,11 @@ def main():
         "manager": next((name for name in ("dnf", "yum") if which(name)), ""),
         "versions": bazel_versions.versions(root),
         "leftovers": bazel_versions.leftovers(root),
-        "package": installed(wanted["package"]) if wanted["package"] else {},
+        "package": installed(params["package"]) if params["package"] else {},
         "link": {"path": link, "target": link_target(link)},
-        "tools": dict(tools(), jdk=jdk()) if wanted["tools"] else {},
+        "tools": dict(tools(), jdk=jdk()) if params["tools"] else {},
     }
-    module.exit_json(changed=False, bazel_info=found)
+    module.exit_json(changed=False, bazel_info=info)
 
 
 if __name__ == "__main__":

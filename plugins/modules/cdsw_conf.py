@@ -56,8 +56,8 @@ def write(path, text, **access):
 def recorded(path):
     """The lines that the keys had before this project changed them, and whether a restart is pending; a torn record is none."""
     try:
-        found = json.loads(read(path))
-        return (found["before"] if isinstance(found["before"], dict) else {}), found.get("restart_pending") is True
+        record = json.loads(read(path))
+        return (record["before"] if isinstance(record["before"], dict) else {}), record.get("restart_pending") is True
     except (IOError, OSError, ValueError, KeyError, TypeError, AttributeError):
         return {}, False
 
@@ -69,17 +69,17 @@ def write_record(path, before, pending):
 
 def wanted_text(wanted, text, backup):
     """The file as it must be, and the record of earlier lines."""
-    before, _ = recorded(wanted["record"])
+    earlier_lines, _ = recorded(wanted["record"])
     if wanted["state"] in ("previous", "absent"):
-        ran = read(backup) if wanted["state"] == "previous" else None
-        for key, line in sorted(before.items()):
-            text = cdsw_settings.with_line(text, key, line if ran is None else cdsw_settings.line_of(ran, key))
-        return text, before
+        old = read(backup) if wanted["state"] == "previous" else None
+        for key, line in sorted(earlier_lines.items()):
+            text = cdsw_settings.with_line(text, key, line if old is None else cdsw_settings.line_of(old, key))
+        return text, earlier_lines
     for key, value in sorted(wanted["settings"].items()):
-        before.setdefault(key, cdsw_settings.line_of(text, key))
+        earlier_lines.setdefault(key, cdsw_settings.line_of(text, key))
         if not cdsw_settings.holds(text, key, value):
             text = cdsw_settings.with_line(text, key, cdsw_settings.assignment(key, value))
-    return text, before
+    return text, earlier_lines
 
 
 def change(module, wanted):
@@ -89,20 +89,20 @@ def change(module, wanted):
     if state == "absent" and not os.path.exists(path):
         module.exit_json(changed=False, keys=[])
     text = read(path)
-    result, before = wanted_text(wanted, text, backup)
-    keys = sorted(set(wanted["settings"]) | set(before))
-    lines = [[cdsw_settings.line_of(one, key) for key in keys] for one in (text, result)]
-    changed = result != text
+    new_text, earlier_lines = wanted_text(wanted, text, backup)
+    keys = sorted(set(wanted["settings"]) | set(earlier_lines))
+    lines = [[cdsw_settings.line_of(content, key) for key in keys] for content in (text, new_text)]
+    changed = new_text != text
     recording = state == "present" and not os.path.exists(wanted["record"])
     if not module.check_mode:
         if changed and state != "previous" and not pending:  # CDSW never ran with a file that waits for a restart
             write(backup, text, mode=0o600)
         if changed or recording:  # before the file: whatever kills this run, the next one restarts CDSW
-            write_record(wanted["record"], before, pending or changed)
+            write_record(wanted["record"], earlier_lines, pending or changed)
         if changed:
-            write(path, result, **whole_files.access_of(path))
-    differing = [pair for pair in zip(*lines) if pair[0] != pair[1]]
-    shown = ["".join(cdsw_settings.shown(pair[side]) for pair in differing) for side in (0, 1)]
+            write(path, new_text, **whole_files.access_of(path))
+    changes = [pair for pair in zip(*lines) if pair[0] != pair[1]]
+    sides = ["".join(cdsw_settings.shown(pair[side]) for pair in changes) for side in (0, 1)]
     module.exit_json(
         changed=changed or recording,
         keys=[
@@ -110,15 +110,15 @@ def change(module, wanted):
             for key, old, new in zip(keys, *lines)
             if old != new or state == "absent" or (pending and state == "present")
         ],
-        diff={"before": shown[0], "after": shown[1], "before_header": path, "after_header": path},
+        diff={"before": sides[0], "after": sides[1], "before_header": path, "after_header": path},
     )
 
 
 def restarted(module, record):
     """CDSW runs with this file: nothing is pending."""
-    before, pending = recorded(record)
+    earlier_lines, pending = recorded(record)
     if pending and not module.check_mode:
-        write_record(record, before, False)
+        write_record(record, earlier_lines, False)
     module.exit_json(changed=pending, keys=[])
 
 
@@ -153,25 +153,25 @@ def main():
         },
         supports_check_mode=True,
     )
-    wanted = module.params
-    wanted["settings"] = dict((key, str(value)) for key, value in wanted["settings"].items())
-    odd = [
-        key for key, value in wanted["settings"].items() if not VALUE.match(value) or not re.match(r"^[A-Z_]+$", key)
+    params = module.params
+    params["settings"] = dict((key, str(value)) for key, value in params["settings"].items())
+    bad_keys = [
+        key for key, value in params["settings"].items() if not VALUE.match(value) or not re.match(r"^[A-Z_]+$", key)
     ]
-    if odd:
+    if bad_keys:
         module.fail_json(
-            msg="%s must be a key in capitals with a plain value. %s was not changed." % (odd[0], wanted["path"])
+            msg="%s must be a key in capitals with a plain value. %s was not changed." % (bad_keys[0], params["path"])
         )
     try:
-        lock = HostLock("cdsw.conf", wanted["wait"], os.path.dirname(os.path.dirname(wanted["record"])))
+        lock = HostLock("cdsw.conf", params["wait"], os.path.dirname(os.path.dirname(params["record"])))
         with unless_checking(module, lock):
-            apply(module, wanted)
+            apply(module, params)
     except HostLocked as problem:
         module.fail_json(msg=str(problem))
     except (IOError, OSError, ValueError) as error:
         module.fail_json(
             msg="%s must be readable text that root may write, but: %s. Solve that, and run this again."
-            % (wanted["path"], error)
+            % (params["path"], error)
         )
 
 

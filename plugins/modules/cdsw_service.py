@@ -52,14 +52,14 @@ def status(path, seconds, once=False):
     """(healthy, reason, nodes) when CDSW is ready, or when the time is over."""
     end = processes.clock() + seconds
     while True:
-        left = max(1, min(STATUS_SECONDS, end - processes.clock()))
-        answer = processes.run([path, "status"], left, dict(os.environ, LC_ALL="C"))
+        seconds_left = max(1, min(STATUS_SECONDS, end - processes.clock()))
+        answer = processes.run([path, "status"], seconds_left, dict(os.environ, LC_ALL="C"))
         text = answer.output + "\n" + answer.error
         if cdsw_settings.ready(answer.status, text):
             return True, "", cdsw_settings.nodes(text)
-        said = answer.problem if answer.late else cdsw_settings.reason(answer.status, text)
+        reason = answer.problem if answer.late else cdsw_settings.reason(answer.status, text)
         if once or processes.clock() + PAUSE > end:
-            return False, said if once else "%s, for %d s" % (said, seconds), cdsw_settings.nodes(text)
+            return False, reason if once else "%s, for %d s" % (reason, seconds), cdsw_settings.nodes(text)
         time.sleep(PAUSE)
 
 
@@ -84,9 +84,9 @@ def main():
         },
         supports_check_mode=True,
     )
-    wanted, path = module.params, processes.which("cdsw") or processes.which("cdsw", PLACES)
+    params, path = module.params, processes.which("cdsw") or processes.which("cdsw", PLACES)
     node = platform.node()
-    restarts = wanted["action"] == "restart"
+    restarts = params["action"] == "restart"
     if not path:
         module.fail_json(
             msg="The command cdsw must be on this host but is in none of PATH, %s. Look at CDSW's installation."
@@ -97,13 +97,13 @@ def main():
     problem = ""
     if restarts:
         try:
-            with HostLock("cdsw restart", wanted["wait"], wanted["root"]) as lock:
-                problem = restart(path, wanted, lock)
+            with HostLock("cdsw restart", params["wait"], params["root"]) as lock:
+                problem = restart(path, params, lock)
         except HostLocked as held:
             module.fail_json(msg=str(held))
     healthy, reason, nodes = not problem, problem, None
-    if wanted["role"] == "master":
-        ready, reason, nodes = status(path, wanted["timeout"], once=module.check_mode or bool(problem))
+    if params["role"] == "master":
+        ready, reason, nodes = status(path, params["timeout"], once=module.check_mode or bool(problem))
         healthy = ready and not problem  # one that did not restart may still be ready with its earlier settings
         reason = "; ".join(text for text in (problem, reason) if text)
     module.exit_json(changed=restarts, healthy=healthy, reason=reason, nodes=nodes, node=node)

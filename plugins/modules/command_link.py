@@ -53,13 +53,13 @@ def main():
     )
     program, present = module.params["program"], module.params["state"] == "present"
     link = os.path.join(module.params["directory"], os.path.basename(program))
-    found, ours = occupant(link), "a link to " + program
-    if present and found not in (None, ours):
+    description, own_description = occupant(link), "a link to " + program
+    if present and description not in (None, own_description):
         module.fail_json(
             msg="%s must be %s but is %s, which this project did not create. Nothing was changed. Remove or rename it, and run this again."
-            % (link, ours, found)
+            % (link, own_description, description)
         )
-    changed = (found is None) if present else (found == ours)
+    changed = (description is None) if present else (description == own_description)
     if changed and not module.check_mode:
         try:
             if present:

@@ -31,13 +31,13 @@ def docker():
     """What the daemon answers, or the `problem`."""
     answer = processes.run(["docker", "info", "--format", FORMAT], SECONDS, dict(os.environ, LC_ALL="C"))
     try:
-        found = json.loads(answer.output.splitlines()[-1]) if answer.status == 0 and answer.output else {}
+        info = json.loads(answer.output.splitlines()[-1]) if answer.status == 0 and answer.output else {}
     except ValueError:
-        found = {}
-    problem = "" if found else answer.problem or "docker info printed no answer"
+        info = {}
+    problem = "" if info else answer.problem or "docker info printed no answer"
     return {
-        "runtimes": sorted(found.get("runtimes") or []),
-        "volume_drivers": sorted(found.get("volume_drivers") or []),
+        "runtimes": sorted(info.get("runtimes") or []),
+        "volume_drivers": sorted(info.get("volume_drivers") or []),
         "problem": problem,
     }
 
@@ -54,7 +54,7 @@ def main():
     system = host_system.System()
     library = system.driver_library_path()
     manager = [name for name in ("dnf", "yum") if os.path.exists("/usr/bin/" + name)]
-    found = {
+    info = {
         "docker": docker(),
         "manager": (manager or [""])[0],
         "packages": host_workbench.packages(system, host_workbench.RUNTIMES),
@@ -63,7 +63,7 @@ def main():
         "drivers": [os.path.basename(path) for path in system.glob(host_workbench.DRIVERS + "/[0-9]*")],
         "same_file_system": library is None or device(library) == device(host_workbench.DRIVERS),
     }
-    module.exit_json(changed=False, container_runtime_info=found)
+    module.exit_json(changed=False, container_runtime_info=info)
 
 
 if __name__ == "__main__":

@@ -54,12 +54,12 @@ def parsed(path, data):
     if data is None or not data.strip():
         return collections.OrderedDict()
     try:
-        found = json.loads(data.decode("utf-8"), object_pairs_hook=collections.OrderedDict)
+        settings = json.loads(data.decode("utf-8"), object_pairs_hook=collections.OrderedDict)
     except ValueError as error:
         raise Refused(REFUSED % (path, "is not: %s" % error))
-    if not isinstance(found, dict) or not isinstance(found.get("runtimes", {}), dict):
+    if not isinstance(settings, dict) or not isinstance(settings.get("runtimes", {}), dict):
         raise Refused(REFUSED % (path, "it or its runtimes is none"))
-    return found
+    return settings
 
 
 def starts(runtime, program):
@@ -78,13 +78,13 @@ def with_runtime(path, data, wanted):
     """The file with the runtime; the same bytes if it already has it."""
     settings = parsed(path, data)
     runtimes = settings.get("runtimes", collections.OrderedDict())
-    there = runtimes.get(wanted["name"])
-    if starts(there, wanted["program"]):
+    runtime = runtimes.get(wanted["name"])
+    if starts(runtime, wanted["program"]):
         return data
-    if there is not None:
+    if runtime is not None:
         raise Refused(
             "%s has a runtime %s that this project did not add: %s. It was left as it is. Remove it, or set container_runtime: none."
-            % (path, wanted["name"], json.dumps(there))
+            % (path, wanted["name"], json.dumps(runtime))
         )
     runtimes[wanted["name"]] = collections.OrderedDict([("args", []), ("path", wanted["program"])])
     settings["runtimes"] = runtimes
@@ -114,8 +114,8 @@ def write(path, data, **access):
 
 def recorded(path):
     try:
-        found = json.loads((read(path) or b"").decode("utf-8"))
-        return found if isinstance(found, dict) and "sha256" in found else None
+        record = json.loads((read(path) or b"").decode("utf-8"))
+        return record if isinstance(record, dict) and "sha256" in record else None
     except ValueError:
         return None
 
@@ -129,24 +129,24 @@ def shown(path, data, name):
 def change(module, wanted):
     path, record = wanted["path"], recorded(wanted["record"])
     data, backup, present = read(path), wanted["record"] + ".before", wanted["state"] == "present"
-    result = with_runtime(path, data, wanted) if present else without_runtime(path, data, wanted, record)
+    new_data = with_runtime(path, data, wanted) if present else without_runtime(path, data, wanted, record)
     leaves = not present and record is not None
     if not module.check_mode:
         access = whole_files.access_of(path) if data is not None else {}
-        if present and result != data:
+        if present and new_data != data:
             if record is None and data is not None:
                 write(backup, data, mode=0o600)
-            write(wanted["record"], text_of({"sha256": hashlib.sha256(result).hexdigest()}), mode=0o600)
-        if result is None and data is not None:
+            write(wanted["record"], text_of({"sha256": hashlib.sha256(new_data).hexdigest()}), mode=0o600)
+        if new_data is None and data is not None:
             os.unlink(path)
-        elif result != data:
-            write(path, result, **access)
+        elif new_data != data:
+            write(path, new_data, **access)
         for name in (wanted["record"], backup) if leaves else ():
             if os.path.exists(name):
                 os.unlink(name)
-    texts = [shown(path, one, wanted["name"]) for one in (data, result)]
+    texts = [shown(path, content, wanted["name"]) for content in (data, new_data)]
     module.exit_json(
-        changed=result != data or leaves,
+        changed=new_data != data or leaves,
         before=data is not None,
         diff={"before": texts[0], "after": texts[1], "before_header": path, "after_header": path},
     )
@@ -165,10 +165,10 @@ def main():
         supports_check_mode=True,
     )
     try:
-        wanted = module.params
-        lock = HostLock("daemon.json", wanted["wait"], os.path.dirname(os.path.dirname(wanted["record"])))
+        params = module.params
+        lock = HostLock("daemon.json", params["wait"], os.path.dirname(os.path.dirname(params["record"])))
         with unless_checking(module, lock):
-            change(module, wanted)
+            change(module, params)
     except (Refused, HostLocked) as problem:
         module.fail_json(msg=str(problem))
     except (IOError, OSError) as error:

@@ -79,10 +79,10 @@ def main():
         supports_check_mode=True,
     )
     directory, argv, seconds = [module.params[name] for name in ("directory", "argv", "timeout")]
-    begun = False
+    changed = False
     if module.params["state"] == "started" and not module.check_mode and read(directory)["command_state"] == "none":
-        begun = background.start(lambda sending: watch(directory, argv, seconds, sending)) == b"started"
-    module.exit_json(changed=begun, **progress(directory))
+        changed = background.start(lambda sending: watch(directory, argv, seconds, sending)) == b"started"
+    module.exit_json(changed=changed, **progress(directory))
 
 
 if __name__ == "__main__":

@@ -78,12 +78,12 @@ def read(path):
     """The record: {"active": ..., "images": [newest first]}."""
     try:
         with open(path) as handle:
-            found = json.load(handle)
+            record = json.load(handle)
     except (IOError, OSError):
-        found = {}
+        record = {}
     except ValueError as error:
         raise Refused("%s must be JSON, but is not: %s. Remove it: images that exist are found again" % (path, error))
-    return {"active": found.get("active", ""), "images": list(found.get("images", []))}
+    return {"active": record.get("active", ""), "images": list(record.get("images", []))}
 
 
 def write(path, content):
@@ -109,45 +109,45 @@ class Images(object):
                 % self.wanted["base"]
             )
         self.base = base
-        made = hashlib.sha256((self.wanted["digest"] + base["id"]).encode("utf-8")).hexdigest()[:12]
-        return "%s:%s-%s" % (self.wanted["repository"], self.wanted["stack"], made)
+        digest = hashlib.sha256((self.wanted["digest"] + base["id"]).encode("utf-8")).hexdigest()[:12]
+        return "%s:%s-%s" % (self.wanted["repository"], self.wanted["stack"], digest)
 
     def ensure(self):
         root, target = self.docker.check(), self.target()
-        there = self.docker.image(target)
-        if there is not None and LABEL not in there["labels"]:
+        image = self.docker.image(target)
+        if image is not None and LABEL not in image["labels"]:
             raise Refused(
                 "%s must be an image of this project, but another has its name. Give cdsw_engine_repository another name"
                 % target
             )
-        found = self.entry(target)
-        whole = there is not None and found is not None and found["id"] == there["id"]
-        self.built = there is None
-        self.changed = not (whole and self.before == target and self.archived(found))
+        old_entry = self.entry(target)
+        whole = image is not None and old_entry is not None and old_entry["id"] == image["id"]
+        self.built = image is None
+        self.changed = not (whole and self.before == target and self.archived(old_entry))
         if not self.changed:
-            return found
+            return old_entry
         if self.checks:
-            return found or {"image": target, "driver": False, "archive": ""}
-        driver = bool(found and found["driver"])
+            return old_entry or {"image": target, "driver": False, "archive": ""}
+        driver = bool(old_entry and old_entry["driver"])
         if self.built or not whole:  # an image without a record was not tested by its run to the end
             self.require_room(root)
             driver = self.make(target)
-        there = self.docker.image(target)
-        archive = self.archive(target, found)
-        entry = dict(archive, image=target, id=there["id"], size=there["size"], base=self.wanted["base"], driver=driver)
-        others = [one for one in self.record["images"] if one["image"] != target]
-        self.record = {"active": target, "images": [entry] + others}
+        image = self.docker.image(target)
+        archive = self.archive(target, old_entry)
+        entry = dict(archive, image=target, id=image["id"], size=image["size"], base=self.wanted["base"], driver=driver)
+        other_entries = [row for row in self.record["images"] if row["image"] != target]
+        self.record = {"active": target, "images": [entry] + other_entries}
         write(self.wanted["record"], self.record)
         return entry
 
     def entry(self, image):
-        return ([one for one in self.record["images"] if one["image"] == image] or [None])[0]
+        return ([row for row in self.record["images"] if row["image"] == image] or [None])[0]
 
     def require_room(self, root):
-        needed = self.wanted["megabytes"] * room.MB * ROOM
-        problem = room.shortage(root, needed, 1000) or room.shortage(os.path.dirname(self.place), needed // ROOM, 1000)
+        size = self.wanted["megabytes"] * room.MB * ROOM
+        problem = room.shortage(root, size, 1000) or room.shortage(os.path.dirname(self.place), size // ROOM, 1000)
         if not problem and self.wanted["archives"]:
-            problem = room.shortage(self.wanted["archives"], needed + self.base["size"], 10)
+            problem = room.shortage(self.wanted["archives"], size + self.base["size"], 10)
         if problem:
             raise Refused("%s Free some space, and run this again" % problem)
 
@@ -163,10 +163,10 @@ class Images(object):
             driver = self.test(draft)
             self.docker.tag(draft, target)
         except Refused as problem:
-            stuck = self.docker.remove(draft) if self.docker.image(draft) else ""
-            stuck = stuck or "; ".join(self.docker.remove_steps(LABEL))
-            left = " What is left of it could not be removed: %s." % stuck if stuck else " Nothing of it is left."
-            raise Refused("%s was not made: %s.%s" % (target, str(problem).rstrip("."), left))
+            reason = self.docker.remove(draft) if self.docker.image(draft) else ""
+            reason = reason or "; ".join(self.docker.remove_steps(LABEL))
+            note = " What is left of it could not be removed: %s." % reason if reason else " Nothing of it is left."
+            raise Refused("%s was not made: %s.%s" % (target, str(problem).rstrip("."), note))
         self.docker.remove(draft)  # the name alone: the image has its own by now
         return driver
 
@@ -174,23 +174,23 @@ class Images(object):
         python = "python" + self.wanted["python"]
         answer = self.docker.ask(self.wanted["base"], "cdsw-engine-probe", python, ["-s", "-c", self.wanted["probe"]])
         try:
-            found = answered(answer)
+            answers = answered(answer)
         except Refused as problem:
             raise Refused(
                 "%s must have %s for uid 8536, but: %s" % (self.wanted["base"], python, str(problem).rstrip("."))
             )
-        told = "%s is %s with Python %s and glibc %s" % (
+        text = "%s is %s with Python %s and glibc %s" % (
             self.wanted["base"],
-            found["system"],
-            found["python"],
-            found["glibc"],
+            answers["system"],
+            answers["python"],
+            answers["glibc"],
         )
-        if not found["pip"]:
-            raise Refused("%s, but it has no pip" % told)
-        if not found["wide"]:
-            raise Refused("%s, but that Python has narrow characters (cp27m), and the packages are cp27mu" % told)
-        if self.wanted["glibc"] and version_key(found["glibc"]) < version_key(self.wanted["glibc"]):
-            raise Refused("%s, but %s requires glibc %s" % (told, self.wanted["stack"], self.wanted["glibc"]))
+        if not answers["pip"]:
+            raise Refused("%s, but it has no pip" % text)
+        if not answers["wide"]:
+            raise Refused("%s, but that Python has narrow characters (cp27m), and the packages are cp27mu" % text)
+        if self.wanted["glibc"] and version_key(answers["glibc"]) < version_key(self.wanted["glibc"]):
+            raise Refused("%s, but %s requires glibc %s" % (text, self.wanted["stack"], self.wanted["glibc"]))
 
     def build(self, draft):
         """The image without packages, and then with them: what is fetched is verified before anything is built."""
@@ -230,15 +230,15 @@ class Images(object):
             raise Refused(
                 "it has %.1f GB, and CDSW takes images of at most %d GB" % (size / GB, self.wanted["largest"])
             )
-        asked = ["-s", "-c", self.wanted["probe"], json.dumps(self.wanted["questions"])]
+        arguments = ["-s", "-c", self.wanted["probe"], json.dumps(self.wanted["questions"])]
         name, python = "cdsw-engine-probe", "python" + self.wanted["python"]
-        found = answered(self.docker.ask(draft, name, python, asked))
-        if found["problems"]:
-            more = len(found["problems"]) - 3
-            raise Refused("; ".join(found["problems"][:3]) + ("; and %d more" % more if more > 0 else ""))
-        if not found["driver"]:
+        answers = answered(self.docker.ask(draft, name, python, arguments))
+        if answers["problems"]:
+            count = len(answers["problems"]) - 3
+            raise Refused("; ".join(answers["problems"][:3]) + ("; and %d more" % count if count > 0 else ""))
+        if not answers["driver"]:
             self.ask_gpu_check(draft, name)
-        return found["driver"]
+        return answers["driver"]
 
     def ask_gpu_check(self, draft, name):
         question = "tensorflow_computes_on_cpu"
@@ -284,31 +284,31 @@ class Images(object):
 
     def prune(self, keep):
         """Remove all but the active image and so many earlier ones; what a container uses stays, and its entry."""
-        active = [one for one in self.record["images"] if one["image"] == self.record["active"]]
-        others = [one for one in self.record["images"] if one["image"] != self.record["active"]]
-        stay, go = active + others[:keep], others[keep:]
-        removed, held = [], []
-        for one in go:
-            stuck = "" if self.checks else self.docker.remove(one["image"])
-            if stuck:
-                held.append("%s: %s" % (one["image"], stuck))
-                stay.append(one)
+        active = [row for row in self.record["images"] if row["image"] == self.record["active"]]
+        earlier_entries = [row for row in self.record["images"] if row["image"] != self.record["active"]]
+        stay, go = active + earlier_entries[:keep], earlier_entries[keep:]
+        removed, stuck_images = [], []
+        for row in go:
+            reason = "" if self.checks else self.docker.remove(row["image"])
+            if reason:
+                stuck_images.append("%s: %s" % (row["image"], reason))
+                stay.append(row)
                 continue
-            removed.append(one["image"])
-            for path in (one["archive"], one["archive"] + ".sha256") if one["archive"] and not self.checks else ():
+            removed.append(row["image"])
+            for path in (row["archive"], row["archive"] + ".sha256") if row["archive"] and not self.checks else ():
                 if os.path.exists(path):
                     os.unlink(path)
         if removed and not self.checks:
             self.record["images"] = stay
             write(self.wanted["record"], self.record)
-        return removed, held, [one["image"] for one in stay if one["image"] != self.record["active"]]
+        return removed, stuck_images, [row["image"] for row in stay if row["image"] != self.record["active"]]
 
 
 def present(images, wanted):
     entry = images.ensure()
-    removed, held, earlier = images.prune(wanted["keep"])
+    removed, stuck_images, earlier = images.prune(wanted["keep"])
     answer = {"image": entry["image"], "archive": entry["archive"], "driver": entry["driver"], "earlier": earlier}
-    return dict(answer, changed=images.changed or bool(removed), built=images.built, removed=removed, held=held)
+    return dict(answer, changed=images.changed or bool(removed), built=images.built, removed=removed, held=stuck_images)
 
 
 def absent(images, wanted):
@@ -316,13 +316,13 @@ def absent(images, wanted):
     changed = bool(images.record["images"])
     if changed:
         images.docker.check()
-    removed, held, earlier = images.prune(0)
+    removed, stuck_images, earlier = images.prune(0)
     if not images.checks:
         shutil.rmtree(images.place, ignore_errors=True)  # of a run that was killed
-    if os.path.exists(wanted["record"]) and not images.checks and not held:
+    if os.path.exists(wanted["record"]) and not images.checks and not stuck_images:
         os.unlink(wanted["record"])
     answer = {"image": "", "archive": "", "driver": False, "earlier": earlier}
-    return dict(answer, changed=changed, built=False, removed=removed, held=held)
+    return dict(answer, changed=changed, built=False, removed=removed, held=stuck_images)
 
 
 def run(module, wanted, lock):
@@ -359,11 +359,11 @@ def main():
         ),
         supports_check_mode=True,
     )
-    wanted = module.params
+    params = module.params
     try:
-        lock = HostLock("engine image", wanted["wait"], os.path.dirname(os.path.dirname(wanted["record"])))
-        with unless_checking(module, lock) as held:
-            run(module, wanted, held)
+        lock = HostLock("engine image", params["wait"], os.path.dirname(os.path.dirname(params["record"])))
+        with unless_checking(module, lock) as held_lock:
+            run(module, params, held_lock)
     except (Refused, HostLocked) as problem:
         module.fail_json(msg=str(problem))
 

@@ -90,15 +90,15 @@ def old_environments(root, keep, active, previous, spared=()):
     One that was never active is no way back. Without `keep`, all that are sealed stay.
     """
     numbers = activations(root)
-    usable, others = [], []
+    usable, unusable_names = [], []
     for name in sorted(numbers):
         if name != active:
             path = os.path.join(root, "envs", name)
             ready = names.live_tree(path) and environment_tree.seal_of(path) is not None
             was_active = numbers[name] != 0 or name == previous or keep is None
-            (usable if ready and was_active else others).append(name)
+            (usable if ready and was_active else unusable_names).append(name)
     usable.sort(key=lambda name: (name == previous, numbers[name], name), reverse=True)
-    return [name for name in others + usable[len(usable) if keep is None else keep :] if name not in spared]
+    return [name for name in unusable_names + usable[len(usable) if keep is None else keep :] if name not in spared]
 
 
 def users_of(path):
@@ -164,17 +164,17 @@ def switch(root, path, before):
     """Make `current` name the environment; what was before stays if that fails. Whether something changed."""
     name = os.path.basename(path)
     target = os.path.join("envs", name)
-    known = environment_tree.read_json(packages.state_file(path, ACTIVATED))
+    activation = environment_tree.read_json(packages.state_file(path, ACTIVATED))
     numbers = activations(root)
-    number = 1 + max([numbers[other] for other in numbers if other != name] or [0])
+    number = 1 + max([numbers[other_name] for other_name in numbers if other_name != name] or [0])
     try:
-        if known is None or (before != target and numbers[name] < number):  # else a killed run has written it
+        if activation is None or (before != target and numbers[name] < number):  # else a killed run has written it
             record = {"number": max(number, numbers[name]), "before": numbers[name]}
             whole_files.write_json(packages.state_file(path, ACTIVATED), record)
-        told = notice.write(root, path, before != target)
+        notice_changed = notice.write(root, path, before != target)
         if current_of(root) != target:
             replace_link(os.path.join(root, "current"), target)
-        return connect_client(root, path) or told or known is None
+        return connect_client(root, path) or notice_changed or activation is None
     except Exception:
         if before != target:
             revert(root, path, before)
@@ -201,15 +201,15 @@ def revert(root, path, before):
 
 def go_back(module, root, path):
     """Undo a switch of this run."""
-    before = os.path.join("envs", module.params["previous"]) if module.params["previous"] else None
+    old_target = os.path.join("envs", module.params["previous"]) if module.params["previous"] else None
     answer = {"changed": False, "activated": False, "removed": [], "spared": {}, "previous": os.path.basename(path)}
     if current_of(root) != os.path.join("envs", os.path.basename(path)):
         return answer
     if not module.check_mode:
         with HostLock("going back from %s" % os.path.basename(path), module.params["timeout"], root):
-            if before:
-                check(os.path.join(root, before))
-            room.with_reserve(root, lambda: revert(root, path, before))
+            if old_target:
+                check(os.path.join(root, old_target))
+            room.with_reserve(root, lambda: revert(root, path, old_target))
     return dict(answer, changed=True)
 
 
@@ -218,9 +218,9 @@ def remove_old(root, path, previous, params):
     removed, spared = [], {}
     leaving = old_environments(root, params["keep"], os.path.basename(path), previous, params["keep_names"])
     file, login = os.path.join(root, "etc", "hadoop-env.sh"), (params["principal"], params["keytab"])
-    needed = yarn_cluster.reasons(leaving, file, *login) if leaving else {}
+    needs = yarn_cluster.reasons(leaving, file, *login) if leaving else {}
     for old in leaving:
-        users = needed.get(old) or users_of(os.path.join(root, "envs", old))
+        users = needs.get(old) or users_of(os.path.join(root, "envs", old))
         if users:
             spared[old] = users
         else:
@@ -239,8 +239,8 @@ def work(module):
         )
     if module.params["state"] == "reverted":
         return go_back(module, root, path)
-    before = current_of(root)
-    previous = os.path.basename(before or "")
+    old_target = current_of(root)
+    previous = os.path.basename(old_target or "")
     result = {"changed": False, "activated": False, "removed": [], "spared": {}, "previous": previous}
     if module.params["state"] == "ready":
         if not module.check_mode:  # if nothing was built
@@ -249,12 +249,12 @@ def work(module):
                 check_writable(root, path)
         return result
     if module.params["state"] == "cleaned":
-        if before is None:
+        if old_target is None:
             return result
         module.params["keep_names"] = module.params["keep_names"] + [name]
-        path, name, target = os.path.join(root, before), previous, before
-    result["activated"] = before != target
-    result["diff"] = {"before": "current: %s\n" % before, "after": "current: %s\n" % target}
+        path, name, target = os.path.join(root, old_target), previous, old_target
+    result["activated"] = old_target != target
+    result["diff"] = {"before": "current: %s\n" % old_target, "after": "current: %s\n" % target}
     if module.check_mode:
         keep, spared = module.params["keep"], module.params["keep_names"]
         result["removed"] = old_environments(root, keep, name, previous, spared)
@@ -265,7 +265,7 @@ def work(module):
     with HostLock("activating %s" % name, module.params["timeout"], root):
         check(path)
         names.remove_leftovers(os.path.join(root, "envs"))
-        changed = room.with_reserve(root, lambda: switch(root, path, before))
+        changed = room.with_reserve(root, lambda: switch(root, path, old_target))
         result["removed"], result["spared"] = remove_old(root, path, previous, module.params)
         # One that was removed is no way back.
         changed = room.with_reserve(root, lambda: notice.write(root, path, False)) or changed

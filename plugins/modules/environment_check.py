@@ -39,11 +39,11 @@ def work(module):
     tree = names.live_tree(path)
     if tree is None or environment_tree.seal_of(tree) is None:
         raise Refused("%s must be installed. Run: ansible-playbook site.yml" % path)
-    known, added = environment_tree.state(tree)
-    problem = known or environment_bytes.deep_problem(tree)
+    seal_problem, added = environment_tree.state(tree)
+    problem = seal_problem or environment_bytes.deep_problem(tree)
     if problem is None:
         return {"changed": False, "added": added}
-    if not known and not module.check_mode:
+    if not seal_problem and not module.check_mode:
         whole_files.write_json(packages.state_file(tree, environment_tree.DAMAGED), {"problem": problem})
     raise Refused("%s is not what was installed: %s. Build it again: ansible-playbook site.yml" % (path, problem))
 

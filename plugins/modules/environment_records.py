@@ -53,24 +53,24 @@ def digest(text):
 
 def recorded(root):
     """component -> its receipt, and the files below etc/ that it names, as they are now."""
-    found = {}
+    components = {}
     for component in GPU + OTHERS:
         receipt = environment_tree.read_json(os.path.join(root, "state", component + ".json"))
         if receipt:
             paths = [path for path in receipt.get("files", {}) if os.path.dirname(path) == os.path.join(root, "etc")]
             texts = dict((path, content(path)) for path in paths)
             files = dict((path, text) for path, text in texts.items() if text is not None)
-            found[component] = {"receipt": receipt, "files": files}
-    return found
+            components[component] = {"receipt": receipt, "files": files}
+    return components
 
 
 def holds(record):
     """Whether the host is as the receipt tells, once the files that were kept with it are back."""
-    receipt, kept = record["receipt"], record["files"]
-    listed = receipt.get("files", {})
-    others = dict((path, sha256) for path, sha256 in listed.items() if path not in kept)
-    return all(digest(kept[path]) == listed[path] for path in listed if path in kept) and not any(
-        recorded_files.differences(dict(receipt, files=others))
+    receipt, files = record["receipt"], record["files"]
+    rows = receipt.get("files", {})
+    other_files = dict((path, sha256) for path, sha256 in rows.items() if path not in files)
+    return all(digest(files[path]) == rows[path] for path in rows if path in files) and not any(
+        recorded_files.differences(dict(receipt, files=other_files))
     )
 
 
@@ -79,13 +79,13 @@ def outdated(root, records):
     gpu = [name for name in GPU if name in records]
     present = [name for name in GPU if os.path.lexists(os.path.join(root, "state", name + ".json"))]
     whole = gpu == present and all(holds(records[name]) for name in gpu)
-    chosen = [name for name in records if (whole if name in GPU else holds(records[name]))]
-    files = [(path, text) for name in chosen for path, text in records[name]["files"].items()]
+    components = [name for name in records if (whole if name in GPU else holds(records[name]))]
+    files = [(path, text) for name in components for path, text in records[name]["files"].items()]
     files += [
         (os.path.join(root, "state", name + ".json"), whole_files.json_text(records[name]["receipt"]))
-        for name in chosen
+        for name in components
     ]
-    return sorted(chosen), [(path, text) for path, text in files if content(path) != text]
+    return sorted(components), [(path, text) for path, text in files if content(path) != text]
 
 
 def work(module):
@@ -98,15 +98,15 @@ def work(module):
     path = packages.state_file(tree, NAME)
     if module.params["state"] == "kept":
         records = recorded(root)
-        chosen, changes = sorted(records), [(path, whole_files.json_text(records))]
+        components, changes = sorted(records), [(path, whole_files.json_text(records))]
         changes = [(one, text) for one, text in changes if content(one) != text]
     else:
-        chosen, changes = outdated(root, environment_tree.read_json(path) or {})
+        components, changes = outdated(root, environment_tree.read_json(path) or {})
     if changes and not module.check_mode:
         with HostLock("the records of %s" % os.path.basename(tree), module.params["timeout"], root):
             for one, text in changes:
                 room.with_reserve(root, lambda one=one, text=text: whole_files.write_whole(one, text.encode("utf-8")))
-    return dict(answer, changed=bool(changes), components=chosen)
+    return dict(answer, changed=bool(changes), components=components)
 
 
 def main():

@@ -72,14 +72,14 @@ ERROR = re.compile(r"\w+(\.\w+)*(Error|Exception): .")
 
 def lock_problems(tree, lock):
     """Components that are not complete, or from another lock."""
-    found = []
+    problems = []
     for component, section in sorted(packages.sections(lock).items()):
         mark = build.marker(tree, component)
         if not mark:
-            found.append("The component %s is not completely installed." % component)
+            problems.append("The component %s is not completely installed." % component)
         elif mark.get("lock_sha256") != packages.lock_digest(section):
-            found.append("The component %s was installed from another lock." % component)
-    return found
+            problems.append("The component %s was installed from another lock." % component)
+    return problems
 
 
 def file_problems(tree):
@@ -89,18 +89,18 @@ def file_problems(tree):
     except (IOError, OSError, ValueError) as error:
         return ["The list of installed files cannot be used: %s." % error], {}
     statuses = dict(environment_tree.entries(tree.encode("utf-8")))
-    found = environment_bytes.contents(tree, sorted(statuses))
+    digests = environment_bytes.contents(tree, sorted(statuses))
     problems = []
     for path in sorted(set(promised) | set(statuses)):
         name = path.decode("utf-8", "replace")
         if path not in statuses:
             problems.append("%s is missing (%s)." % (name, ", ".join(sorted(promised[path]))))
         elif path in promised:
-            if found[path] not in [row[0] for row in promised[path].values()]:
+            if digests[path] not in [row[0] for row in promised[path].values()]:
                 problems.append("%s differs from the verified wheel (%s)." % (name, ", ".join(sorted(promised[path]))))
         elif not is_bytecode_of(path, promised):
             problems.append("%s is in no verified wheel." % name)
-    return problems, dict((path, (found[path], status.st_size)) for path, status in statuses.items())
+    return problems, dict((path, (digests[path], status.st_size)) for path, status in statuses.items())
 
 
 def is_bytecode_of(path, promised):
@@ -120,9 +120,9 @@ def import_problem(run, environment, name, timeout):
     answer = run([python, "-c", "__import__(%r)" % str(name)], timeout, variables)
     if answer.status == 0:
         return None
-    said = [line for line in (answer.output + "\n" + answer.error).splitlines() if line.strip()]
-    raised = [line for line in said if ERROR.match(line)]  # TensorFlow 1 says more behind it
-    last = (raised or said or ["no output"])[-1].strip()
+    lines = [line for line in (answer.output + "\n" + answer.error).splitlines() if line.strip()]
+    errors = [line for line in lines if ERROR.match(line)]  # TensorFlow 1 says more behind it
+    last = (errors or lines or ["no output"])[-1].strip()
     if answer.status is None:
         return "import %s did not end within %d s (last: %s)." % (name, timeout, last)
     if answer.status == -signal.SIGILL:
@@ -142,24 +142,24 @@ def import_problems(environment, modules, timeout):
     """The problems of all modules, in their order."""
     try:
         with environment_imports.runner(environment) as run:
-            found = [import_problem(run, environment, name, timeout) for name in modules]
+            problems = [import_problem(run, environment, name, timeout) for name in modules]
     except confinement.NotConfined as problem:
         return [str(problem)]
-    return [problem for problem in found if problem]
+    return [problem for problem in problems if problem]
 
 
 def seal(tree, stack, digest, files):
     """Write down all files and, when everything is on the disk, that the tree is sealed."""
-    listed = environment_bytes.manifest(files)
+    manifest = environment_bytes.manifest(files)
     lines = environment_tree.lines(tree)
-    whole_files.write_whole(packages.state_file(tree, "files.txt"), listed)
+    whole_files.write_whole(packages.state_file(tree, "files.txt"), manifest)
     whole_files.write_whole(packages.state_file(tree, "tree.txt"), b"\n".join(lines))
     client = packages.state_file(tree, "client")  # Spark's and Hadoop's settings, which are not part of the tree
     if not os.path.islink(client):
         os.symlink(os.path.join("..", "..", "%s-%s%s" % (stack, digest, names.CLIENT)), client)
     environment_bytes.sync(tree)
     seal = {"stack": stack, "digest": digest, "files": len(lines), "tree_sha256": environment_tree.digest(lines)}
-    seal["files_sha256"] = hashlib.sha256(listed).hexdigest()
+    seal["files_sha256"] = hashlib.sha256(manifest).hexdigest()
     bare = environment_bytes.manifest(
         dict((path, row) for path, row in files.items() if not environment_tree.is_bytecode(path))
     )
@@ -170,39 +170,39 @@ def seal(tree, stack, digest, files):
 
 
 def shortened(problems):
-    more = ["%d more." % (len(problems) - LISTED)] if len(problems) > LISTED else []
-    return " ".join(problems[:LISTED] + more)
+    suffix = ["%d more." % (len(problems) - LISTED)] if len(problems) > LISTED else []
+    return " ".join(problems[:LISTED] + suffix)
 
 
 def verify(path, tree, parameters):
     """The list of all files of a tree that is what its lock and its wheels say; Refused for any other."""
     problems = lock_problems(tree, parameters["lock"])
-    again = "Run the playbook again: it continues."
+    advice = "Run the playbook again: it continues."
     files = {}
     if not problems:
         problems, files = file_problems(tree)
         if problems:  # never continued, or the same refusal would come for ever
             whole_files.write_whole(packages.state_file(tree, "failed"), b"")
-            again = "Run the playbook again: it builds the environment again."
+            advice = "Run the playbook again: it builds the environment again."
         else:
             problems = import_problems(tree, parameters["imports"], parameters["timeout"])
-            again = "Correct that, then run the playbook again."
+            advice = "Correct that, then run the playbook again."
     if problems:
         raise Refused(
             "%s failed its checks and was not activated: %s The active environment is unchanged. %s"
-            % (path, shortened(problems), again)
+            % (path, shortened(problems), advice)
         )
     return files
 
 
 def replaced_trees(path, tree):
-    return [other for other in names.trees(path) if other != tree]
+    return [other_tree for other_tree in names.trees(path) if other_tree != tree]
 
 
 def keep_activation(path, tree):
     """A repaired environment stays the way back that it was: a run that ends before the switch leaves nothing to switch for the next one."""
-    found = [environment_tree.read_json(packages.state_file(one, ACTIVATED)) for one in names.trees(path)]
-    records = [record for record in found if record]
+    activations = [environment_tree.read_json(packages.state_file(old, ACTIVATED)) for old in names.trees(path)]
+    records = [record for record in activations if record]
     if records:
         last = max(records, key=lambda record: record.get("number", 0))
         whole_files.write_json(packages.state_file(tree, ACTIVATED), last)
@@ -216,16 +216,16 @@ def work(module):
             % (stack, stack, digest, path)
         )
     result = {"changed": False, "sealed": False, "removed": [], "spared": {}, "added": []}
-    tree, before = names.look(path)
+    tree, live_problem = names.look(path)
     if module.check_mode:
         result["sealed"] = tree is None
         result["changed"] = result["sealed"] or names.live_tree(path) != tree or bool(replaced_trees(path, tree))
-        result["diff"] = difference(before)
+        result["diff"] = difference(live_problem)
         return result
     os.umask(0o022)
     root = os.path.dirname(os.path.dirname(path))
     with HostLock("sealing %s" % os.path.basename(path), module.params["timeout"], root):
-        tree, before = names.look(path)
+        tree, live_problem = names.look(path)
         if tree is None:
             tree = names.unsealed_tree(path)
             if tree is None:
@@ -240,18 +240,18 @@ def work(module):
             names.point(path, tree)
         names.remove_leftovers(os.path.dirname(path))
         staged_wheels.clear(staged_wheels.place(path))
-        for other in replaced_trees(path, tree):
-            environment_imports.clear(other)
-            users = packages.in_use([other])
+        for other_tree in replaced_trees(path, tree):
+            environment_imports.clear(other_tree)
+            users = packages.in_use([other_tree])
             if users:
-                result["spared"][os.path.basename(other)] = users
+                result["spared"][os.path.basename(other_tree)] = users
             else:
-                names.remove(other)
-                result["removed"].append(os.path.basename(other))
+                names.remove(other_tree)
+                result["removed"].append(os.path.basename(other_tree))
     result["tree"] = tree
     result["added"] = environment_tree.state(tree)[1]
     result["changed"] = result["sealed"] or moved or bool(result["removed"])
-    result["diff"] = difference(before)
+    result["diff"] = difference(live_problem)
     return result
 
 

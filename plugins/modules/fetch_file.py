@@ -47,17 +47,17 @@ def main():
         },
         supports_check_mode=True,
     )
-    wanted = module.params
-    path, mode = wanted["path"], int(wanted["permissions"], 8)
+    params = module.params
+    path, mode = params["path"], int(params["permissions"], 8)
     try:
-        if os.path.isfile(path) and whole_files.sha256_of(path) == wanted["sha256"]:
+        if os.path.isfile(path) and whole_files.sha256_of(path) == params["sha256"]:
             changed = os.stat(path).st_mode & 0o7777 != mode
             if changed and not module.check_mode:
                 os.chmod(path, mode)
             module.exit_json(changed=changed)
         if not module.check_mode:
-            limits = (wanted["size"], wanted["timeout"], wanted["ca"])
-            downloads.fetch(wanted["url"], path, wanted["sha256"], *limits, proxied=wanted["use_proxy"], mode=mode)
+            limits = (params["size"], params["timeout"], params["ca"])
+            downloads.fetch(params["url"], path, params["sha256"], *limits, proxied=params["use_proxy"], mode=mode)
     except downloads.DownloadError as problem:
         module.fail_json(msg=str(problem), **({"sha256": problem.sha256} if problem.sha256 else {}))
     except (IOError, OSError) as error:

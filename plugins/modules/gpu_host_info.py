@@ -96,25 +96,25 @@ class Host(object):
         running = (self.run(["uname", "-r"]) or "").strip()
         installed = self.reader.installed_kernels()
         default = self.reader.default_kernel()
-        needed = sorted(set(name for name in (running, default) if name))
+        needed_kernels = sorted(set(name for name in (running, default) if name))
         return {
             "running": running,
             "installed": sorted(installed, key=host_system.version_key),
             "default_boot": default,
-            "needed": needed,
-            "headers": dict((name, self.reader.headers(name)) for name in sorted(set(installed + needed))),
+            "needed": needed_kernels,
+            "headers": dict((name, self.reader.headers(name)) for name in sorted(set(installed + needed_kernels))),
         }
 
     def boot_arguments(self):
         """Kernel arguments by installed kernel, as grubby tells them."""
-        found, kernel = {}, None
+        arguments, kernel = {}, None
         for line in (self.run(["grubby", "--info=ALL"]) or "").splitlines():
             name, _, value = line.partition("=")
             if name == "kernel":
                 kernel = os.path.basename(value.strip('"'))[len("vmlinuz-") :]
             elif name == "args" and kernel and "rescue" not in kernel:
-                found[kernel] = value.strip('"').split()
-        return found
+                arguments[kernel] = value.strip('"').split()
+        return arguments
 
     def packages(self):
         """Installed versions by name, of packages of kernels, of their headers, of the driver, and of DCGM."""
@@ -122,16 +122,16 @@ class Host(object):
             answer = self.run(["rpm", "-qa", "--qf", "%{NAME} %|EPOCH?{%{EPOCH}:}|%{VERSION}-%{RELEASE}\\n"])
         else:
             answer = self.run(["dpkg-query", "-W", "-f", "${Package} ${Version} ${db:Status-Status}\\n"])
-        found = {}, {}, {}, {}
+        kinds = {}, {}, {}, {}
         for line in (answer or "").splitlines():
             words = line.split()
             if len(words) < 2 or words[2:] not in ([], ["installed"]):
                 continue
             patterns = (KERNEL_PACKAGES, HEADER_PACKAGES, DRIVER_PACKAGES, DCGM_PACKAGES)
-            for pattern, kind in zip(patterns, found):
+            for pattern, kind in zip(patterns, kinds):
                 if pattern.match(words[0]):
                     kind[words[0]] = sorted(kind.get(words[0], []) + [words[1]])
-        return found
+        return kinds
 
     @staticmethod
     def locked_versions(kernel, headers, driver):
@@ -143,13 +143,13 @@ class Host(object):
     def locks(self, versions):
         """The package manager's lock list, whether its plugin honours it, and the lines that pin these versions."""
         if self.family() != "RedHat":
-            held = (self.run(["apt-mark", "showhold"]) or "").split()
+            held_packages = (self.run(["apt-mark", "showhold"]) or "").split()
             return {
                 "manager": "apt",
                 "file": None,
                 "plugin": True,
                 "lines": sorted(versions),
-                "held": sorted(held),
+                "held": sorted(held_packages),
                 "file_exists": True,
                 "ours": False,
             }
@@ -159,10 +159,10 @@ class Host(object):
         lines = []
         for name in sorted(versions):
             for version in versions[name]:
-                epoch, _, rest = version.rpartition(":")
+                epoch, _, version_release = version.rpartition(":")
                 # dnf reads NAME-EPOCH:VERSION-RELEASE.ARCH, yum EPOCH:NAME-VERSION-RELEASE.ARCH.
                 form = "%(name)s-%(epoch)s:%(rest)s.*" if manager == "dnf" else "%(epoch)s:%(name)s-%(rest)s.*"
-                lines.append(form % {"name": name, "epoch": epoch or "0", "rest": rest})
+                lines.append(form % {"name": name, "epoch": epoch or "0", "rest": version_release})
         return {
             "manager": manager,
             "file": directory + "/versionlock.list",
@@ -175,11 +175,11 @@ class Host(object):
 
     def modules(self, releases):
         """The nvidia module that each kernel would load: version, vermagic, signer, whether it is the open one."""
-        found = {}
+        modules = {}
         for release in releases:
             candidates = self.reader.module_files("/lib/modules/" + release)
-            found[release] = self.module(candidates[0], release) if candidates else None
-        return found
+            modules[release] = self.module(candidates[0], release) if candidates else None
+        return modules
 
     def module(self, path, release):
         fields = {}
@@ -217,7 +217,7 @@ class Host(object):
 
     def users(self):
         """Processes that hold a GPU: who would lose it when the driver changes."""
-        found = []
+        users = []
         for path in self.glob("/proc/[0-9]*/fd"):
             pid = path.split("/")[2]
             name = (self.text("/proc/%s/comm" % pid) or "").strip()
@@ -228,27 +228,27 @@ class Host(object):
             except (IOError, OSError):
                 continue  # it has ended, or it is a kernel thread
             if any(re.match(r"/dev/nvidia(\d+|-uvm|-caps/.*)$", target) for target in targets):
-                found.append({"pid": int(pid), "name": name})
-        return sorted(found, key=lambda item: item["pid"])
+                users.append({"pid": int(pid), "name": name})
+        return sorted(users, key=lambda item: item["pid"])
 
     def services(self):
         """Units that are active and hold the GPUs though they do no work."""
         argv = ["systemctl", "list-units", "--plain", "--no-legend", "--full", "--state=active"]
-        listed = self.run(argv + [name + ".service" for name in SERVICES]) or ""
-        active = [line.split()[0] for line in listed.splitlines() if line.strip()]
+        output = self.run(argv + [name + ".service" for name in SERVICES]) or ""
+        active = [line.split()[0] for line in output.splitlines() if line.strip()]
         return [name for name in SERVICES if name + ".service" in active]
 
     def initramfs(self, release):
         """Paths inside a kernel's initramfs that matter here; None if there is no image."""
         if self.exists("/boot/initramfs-%s.img" % release):
-            listed = self.run(["lsinitrd", self.root + "/boot/initramfs-%s.img" % release])
+            output = self.run(["lsinitrd", self.root + "/boot/initramfs-%s.img" % release])
         elif self.exists("/boot/initrd.img-%s" % release):
-            listed = self.run(["lsinitramfs", self.root + "/boot/initrd.img-%s" % release])
+            output = self.run(["lsinitramfs", self.root + "/boot/initrd.img-%s" % release])
         else:
             return None
-        names = re.findall(r"(\S*(?:/nouveau\.ko\S*|modprobe\.d/\S+\.conf))$", listed or "", re.M)
+        names = re.findall(r"(\S*(?:/nouveau\.ko\S*|modprobe\.d/\S+\.conf))$", output or "", re.M)
         return {
-            "readable": bool(listed),
+            "readable": bool(output),
             "nouveau": any("/nouveau.ko" in name for name in names),
             "settings": sorted(os.path.basename(name) for name in names if "modprobe.d" in name),
         }
@@ -359,10 +359,10 @@ def main():
     options = {"initramfs": {"type": "bool", "default": False}, "certificate": {"type": "path"}}
     module = AnsibleModule(argument_spec=options, supports_check_mode=True)
     try:
-        found = Host().read(module.params["initramfs"], module.params["certificate"])
+        info = Host().read(module.params["initramfs"], module.params["certificate"])
     except Unusable as problem:
         module.fail_json(msg=str(problem))
-    module.exit_json(changed=False, gpu_host=found)
+    module.exit_json(changed=False, gpu_host=info)
 
 
 if __name__ == "__main__":

@@ -83,11 +83,11 @@ def find_java(wanted, conf_dir, places, versions):
         return wanted, [wanted]
     candidates = [hadoop_script_java(conf_dir)] if conf_dir else []
     candidates += [path for pattern in places for path in sorted(glob.glob(pattern))]
-    there = [home for home in candidates if home and os.path.exists(os.path.join(home, "bin", "java"))]
-    for home in there:
+    homes = [home for home in candidates if home and os.path.exists(os.path.join(home, "bin", "java"))]
+    for home in homes:
         if not versions or java_major(home) in versions:
-            return home, there
-    return None, there
+            return home, homes
+    return None, homes
 
 
 def class_path(home, conf_dir, java_home):
@@ -102,8 +102,8 @@ def class_path(home, conf_dir, java_home):
         return "", answer.problem
     output = answer.output
     if answer.status or ".jar" not in output:
-        said = (answer.error or output or "nothing").splitlines()[-1]
-        return "", "%s classpath --glob answered: %s" % (launcher, said)
+        cause = (answer.error or output or "nothing").splitlines()[-1]
+        return "", "%s classpath --glob answered: %s" % (launcher, cause)
     lines = [line for line in output.splitlines() if ".jar" in line]
     return ":".join(part for part in lines[-1].split(":") if part), None
 
@@ -114,14 +114,14 @@ def links(hdfs_home, libhdfs, directory):
     TensorFlow looks for $HADOOP_HDFS_HOME/lib/native/libhdfs.so first. The distribution's own tree is not ours to
     change, and Hadoop's launchers read HADOOP_HDFS_HOME too, so the new home has everything that the old one has.
     """
-    made = {}
+    targets = {}
     for level, leave in (("", "lib"), ("lib", "native"), ("lib/native", "libhdfs.so")):
         source = os.path.join(hdfs_home, level) if level else hdfs_home
         for name in sorted(os.listdir(source)) if os.path.isdir(source) else []:
             if name != leave:
-                made[os.path.join(directory, level, name)] = os.path.join(source, name)
-    made[os.path.join(directory, "lib", "native", "libhdfs.so")] = libhdfs
-    return made
+                targets[os.path.join(directory, level, name)] = os.path.join(source, name)
+    targets[os.path.join(directory, "lib", "native", "libhdfs.so")] = libhdfs
+    return targets
 
 
 def survey(wanted):
@@ -129,10 +129,10 @@ def survey(wanted):
     problems = []
     place = find_place(wanted["hadoop_home"], wanted["places"])
     if place is None:
-        looked = [wanted["hadoop_home"]] if wanted["hadoop_home"] else [place["home"] for place in wanted["places"]]
+        candidates = [wanted["hadoop_home"]] if wanted["hadoop_home"] else [place["home"] for place in wanted["places"]]
         return {}, [
             "A Hadoop client is required, but none is in %s. Install the distribution's client on this host, or set hadoop_client_hadoop_home."
-            % ", ".join(looked)
+            % ", ".join(candidates)
         ]
     home, hdfs_home = place["home"], place["hdfs_home"]
 
@@ -145,14 +145,14 @@ def survey(wanted):
             "configuration to this host, or set hadoop_client_conf_dir." % " or ".join(conf_places)
         )
 
-    java_home, there = find_java(wanted["java_home"], conf_dir, wanted["java_places"], wanted["java_versions"])
+    java_home, homes = find_java(wanted["java_home"], conf_dir, wanted["java_places"], wanted["java_versions"])
     if java_home is None:
         problems.append(
             "Java %sis required, but %s. Install one that the stack names, or set hadoop_client_java_home."
             % (
                 " or ".join(wanted["java_versions"]) + " " if wanted["java_versions"] else "",
-                "found were " + ", ".join("%s (%s)" % (home, java_major(home) or "unknown version") for home in there)
-                if there
+                "found were " + ", ".join("%s (%s)" % (home, java_major(home) or "unknown version") for home in homes)
+                if homes
                 else "none is in " + ", ".join(wanted["java_places"]),
             )
         )
@@ -171,12 +171,12 @@ def survey(wanted):
         )
     libjvm = ""
     if java_home:
-        looked = [wanted["libjvm"]] if wanted["libjvm"] else [os.path.join(java_home, path) for path in LIBJVM]
-        libjvm = first(looked)
+        candidates = [wanted["libjvm"]] if wanted["libjvm"] else [os.path.join(java_home, path) for path in LIBJVM]
+        libjvm = first(candidates)
         if libjvm is None:
             problems.append(
                 "libjvm.so is required (libhdfs starts a JVM), but it is not in %s. Install a JRE with a server JVM, or set hadoop_client_libjvm."
-                % ", ".join(looked)
+                % ", ".join(candidates)
             )
 
     classes = ""
@@ -186,20 +186,20 @@ def survey(wanted):
             problems.append(
                 "Hadoop's class path is required, but %s. Make that command work on this host." % problem.rstrip(".")
             )
-    made = {}
+    home_links = {}
     if libhdfs and not os.path.exists(hdfs_home + "/lib/native/libhdfs.so"):
-        made = links(hdfs_home, libhdfs, wanted["linked_home"])
+        home_links = links(hdfs_home, libhdfs, wanted["linked_home"])
     return {
         "distribution": place["distribution"],
         "home": home,
-        "hdfs_home": wanted["linked_home"] if made else hdfs_home,
+        "hdfs_home": wanted["linked_home"] if home_links else hdfs_home,
         "conf_dir": conf_dir,
         "java_home": java_home or "",
         "java_version": java_major(java_home) if java_home else None,
         "libhdfs": libhdfs or "",
         "libjvm": libjvm or "",
         "classpath": classes,
-        "links": made,
+        "links": home_links,
     }, problems
 
 

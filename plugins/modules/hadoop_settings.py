@@ -49,14 +49,14 @@ def read(path):
 def recorded(path):
     """The record; an empty one if there is none. What was there before is in no other place, so one that cannot be read is refused."""
     try:
-        found = json.loads((read(path) or b"{}").decode("utf-8"))
+        record = json.loads((read(path) or b"{}").decode("utf-8"))
     except ValueError:
-        found = None
-    if not isinstance(found, dict):
+        record = None
+    if not isinstance(record, dict):
         raise hadoop_files.Unusable(
             "%s must be the JSON object that this module wrote; restore it from a backup" % path
         )
-    return found
+    return record
 
 
 def write_record(path, files, services):
@@ -75,29 +75,29 @@ def write(path, data):
 
 def change(module, wanted):
     record = recorded(wanted["record"])
-    known, pending = record.get("files", {}), record.get("restart_pending") is True
+    recorded_files, pending = record.get("files", {}), record.get("restart_pending") is True
     changes = [
-        Change(path, read(path), known.get(path, {}), wanted["files"].get(path, {}))
-        for path in sorted(set(wanted["files"]) | set(known))
+        Change(path, read(path), recorded_files.get(path, {}), wanted["files"].get(path, {}))
+        for path in sorted(set(wanted["files"]) | set(recorded_files))
     ]
-    differing = [one for one in changes if one.after != one.before]
-    kept = dict((one.path, one.entry) for one in changes if one.entry["settings"])
+    differing = [edit for edit in changes if edit.after != edit.before]
+    new_files = dict((edit.path, edit.entry) for edit in changes if edit.entry["settings"])
     services = wanted["services"] or record.get("services", [])
-    changed = bool(differing) or kept != known
+    changed = bool(differing) or new_files != recorded_files
     if changed and not module.check_mode:
         # Before the files, with what was recorded: whatever kills this run, nothing of what was there before is forgotten.
-        write_record(wanted["record"], dict((one.path, one.both()) for one in changes), services)
-        for one in differing:
-            write(one.path, one.after)
-        write_record(wanted["record"], kept, services)
+        write_record(wanted["record"], dict((edit.path, edit.both()) for edit in changes), services)
+        for edit in differing:
+            write(edit.path, edit.after)
+        write_record(wanted["record"], new_files, services)
     module.exit_json(
         changed=changed,
         restart=bool(differing) or pending,
         previous=dict(
-            (path, dict((key, one["wanted"]) for key, one in entry["settings"].items()))
-            for path, entry in known.items()
+            (path, dict((key, setting["wanted"]) for key, setting in entry["settings"].items()))
+            for path, entry in recorded_files.items()
         ),
-        diff=[one.diff() for one in differing],
+        diff=[edit.diff() for edit in differing],
     )
 
 
@@ -128,11 +128,11 @@ def main():
         },
         supports_check_mode=True,
     )
-    wanted = module.params
+    params = module.params
     try:
-        lock = HostLock("hadoop_settings", wanted["wait"], os.path.dirname(os.path.dirname(wanted["record"])))
+        lock = HostLock("hadoop_settings", params["wait"], os.path.dirname(os.path.dirname(params["record"])))
         with unless_checking(module, lock):
-            apply(module, wanted)
+            apply(module, params)
     except Differs as problem:
         module.fail_json(msg="%s Nothing was changed." % problem)
     except HostLocked as problem:

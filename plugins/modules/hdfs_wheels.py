@@ -49,20 +49,20 @@ from ansible.module_utils.hadoop_dl_host.hdfs_command import Failure
 
 def publish(hdfs, wanted, place, result):
     source = mirror_source.source(wanted["mirror_url"], wanted["mirror_ca"], wanted["timeout"], wanted["mirror_login"])
-    entries = dict((one["sha256"], one) for lock in wanted["locks"] for one in packages.parse_section(lock))
-    kept = set(one["sha256"] for lock in wanted["kept"] for one in packages.parse_section(lock)) | set(entries)
+    entries = dict((entry["sha256"], entry) for lock in wanted["locks"] for entry in packages.parse_section(lock))
+    digests = set(entry["sha256"] for lock in wanted["kept"] for entry in packages.parse_section(lock)) | set(entries)
     result["published"], result["removed"] = hdfs.publish(
-        list(entries.values()), kept, place, source.fetch, wanted["record"], wanted["replication"]
+        list(entries.values()), digests, place, source.fetch, wanted["record"], wanted["replication"]
     )
     result["changed"] = bool(result["published"] or result["removed"])
 
 
 def read(hdfs, entries, place, result):
-    left, reason = hdfs.read(entries, place)
-    if left:
-        names = ", ".join(entry["file"] for entry in left[:3]) + (" and others" if len(left) > 3 else "")
+    wheels, reason = hdfs.read(entries, place)
+    if wheels:
+        names = ", ".join(entry["file"] for entry in wheels[:3]) + (" and others" if len(wheels) > 3 else "")
         result["problem"] = "%d of %d wheels are not read from %s (%s): %s." % (
-            len(left),
+            len(wheels),
             len(entries),
             hdfs.directory,
             names,

@@ -51,14 +51,14 @@ class Images(object):
 
     def installed(self):
         """Kernel releases with an image, and whether dracut made it."""
-        found = []
+        kernels = []
         for path in sorted(glob.glob("/boot/vmlinuz-*")):
             release = path[len("/boot/vmlinuz-") :]
             if "rescue" not in release and os.path.exists(DRACUT % release):
-                found.append((release, True))
+                kernels.append((release, True))
             elif os.path.exists(TOOLS % release):
-                found.append((release, False))
-        return found
+                kernels.append((release, False))
+        return kernels
 
     def listing(self, path, dracut):
         answer = processes.run(["lsinitrd" if dracut else "lsinitramfs", path], LIMIT)
@@ -99,10 +99,10 @@ class Images(object):
     def command(self, argv, release):
         answer = processes.run(argv, LIMIT)
         if answer.problem:
-            said = answer.error[-600:]
+            error = answer.error[-600:]
             self.module.fail_json(
                 msg="The initramfs of kernel %s must be rebuilt, but %s. The old image is in place. "
-                "Look at the free space: df /boot /var/tmp%s" % (release, answer.problem, "\n" + said if said else "")
+                "Look at the free space: df /boot /var/tmp%s" % (release, answer.problem, "\n" + error if error else "")
             )
 
 
@@ -116,15 +116,15 @@ def main():
         supports_check_mode=True,
     )
     images = Images(module)
-    wrong = [
+    releases = [
         (release, dracut)
         for release, dracut in images.installed()
         if module.params["rebuild"] or images.problem((DRACUT if dracut else TOOLS) % release, dracut)
     ]
     if not module.check_mode:
-        for release, dracut in wrong:
+        for release, dracut in releases:
             images.rebuild(release, dracut)
-    module.exit_json(changed=bool(wrong), rebuilt=[release for release, _ in wrong])
+    module.exit_json(changed=bool(releases), rebuilt=[release for release, _ in releases])
 
 
 if __name__ == "__main__":

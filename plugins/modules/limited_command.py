@@ -48,15 +48,15 @@ def main():
         },
         supports_check_mode=True,
     )
-    wanted = module.params
-    there = wanted["creates"] and os.path.exists(wanted["creates"])
-    gone = wanted["removes"] and not os.path.exists(wanted["removes"])
-    if there or gone:
-        module.exit_json(changed=False, cmd=wanted["argv"], rc=0)
+    params = module.params
+    is_created = params["creates"] and os.path.exists(params["creates"])
+    is_removed = params["removes"] and not os.path.exists(params["removes"])
+    if is_created or is_removed:
+        module.exit_json(changed=False, cmd=params["argv"], rc=0)
     if module.check_mode:
-        conditional = bool(wanted["creates"] or wanted["removes"])
-        module.exit_json(changed=conditional, skipped=not conditional, cmd=wanted["argv"], rc=0)
-    commands.end_with_answer(module, wanted["argv"], processes.run(wanted["argv"], wanted["timeout"]))
+        conditional = bool(params["creates"] or params["removes"])
+        module.exit_json(changed=conditional, skipped=not conditional, cmd=params["argv"], rc=0)
+    commands.end_with_answer(module, params["argv"], processes.run(params["argv"], params["timeout"]))
 
 
 if __name__ == "__main__":

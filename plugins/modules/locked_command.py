@@ -45,14 +45,14 @@ from ansible.module_utils.hadoop_dl_host.host_lock import HostLock, HostLocked
 
 def secluded(module):
     """How the program leaves the user's rights; what the kernel refuses is a warning."""
-    wanted = module.params
+    params = module.params
     names = [os.environ.get(name, "") for name in ("PATH", "JAVA_HOME", "CXX")]
-    read = retreat.named_in_homes(names + [str(value) for value in wanted["environment"].values()])
-    prepare = retreat.Retreat(wanted["root"], read)
+    read = retreat.named_in_homes(names + [str(value) for value in params["environment"].values()])
+    prepare = retreat.Retreat(params["root"], read)
     refusal = prepare.refusal()
     if not refusal:
         return prepare
-    module.warn("%s The network and the files of the user were open to it: %s." % (refusal, wanted["purpose"]))
+    module.warn("%s The network and the files of the user were open to it: %s." % (refusal, params["purpose"]))
     return retreat.WithoutSudo()
 
 
@@ -71,23 +71,23 @@ def main():
         },
         supports_check_mode=True,
     )
-    wanted = module.params
+    params = module.params
     commands.use_environment(module)
-    if wanted["removes"] and not os.path.exists(wanted["removes"]):
-        module.exit_json(changed=False, cmd=wanted["argv"])
+    if params["removes"] and not os.path.exists(params["removes"]):
+        module.exit_json(changed=False, cmd=params["argv"])
     if module.check_mode:
-        module.exit_json(changed=True, cmd=wanted["argv"])
+        module.exit_json(changed=True, cmd=params["argv"])
     try:
-        with HostLock(wanted["purpose"], wanted["wait"], wanted["root"]) as lock:
-            prepare = secluded(module) if wanted["foreign"] else None
+        with HostLock(params["purpose"], params["wait"], params["root"]) as lock:
+            prepare = secluded(module) if params["foreign"] else None
             answer = processes.run(
-                wanted["argv"], wanted["timeout"], lock=lock, directory=wanted["directory"], prepare=prepare
+                params["argv"], params["timeout"], lock=lock, directory=params["directory"], prepare=prepare
             )
     except HostLocked as problem:
-        module.fail_json(msg=str(problem), cmd=wanted["argv"])
+        module.fail_json(msg=str(problem), cmd=params["argv"])
     except (IOError, OSError) as error:
-        module.fail_json(msg="%s must be writable for the lock, but: %s" % (wanted["root"], error), cmd=wanted["argv"])
-    commands.end_with_answer(module, wanted["argv"], answer)
+        module.fail_json(msg="%s must be writable for the lock, but: %s" % (params["root"], error), cmd=params["argv"])
+    commands.end_with_answer(module, params["argv"], answer)
 
 
 if __name__ == "__main__":

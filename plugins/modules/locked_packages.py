@@ -120,21 +120,21 @@ class Installation(object):
                 "%s is needed for the environment, but it contains something else. Move it away, then run the playbook again."
                 % self.environment
             )
-        left = names.unsealed_tree(self.environment)
-        if left:
-            names.remove(left)
+        unfinished_tree = names.unsealed_tree(self.environment)
+        if unfinished_tree:
+            names.remove(unfinished_tree)
         self.tree = names.next_tree(self.environment)
         build.make_tree(self.part(lock), self.python)
 
 
 def difference(installation, reason):
-    before = packages.installed(names.live_tree(installation.environment) or installation.environment)
-    wanted = set(installation.packages())
+    installed_packages = packages.installed(names.live_tree(installation.environment) or installation.environment)
+    required_packages = set(installation.packages())
     return {
         "before_header": "%s (%s)" % (installation.environment, reason),
         "after_header": "%s, %s" % (installation.environment, installation.component),
-        "before": "".join(line + "\n" for line in sorted(before)),
-        "after": "".join(line + "\n" for line in sorted(before | wanted)),
+        "before": "".join(line + "\n" for line in sorted(installed_packages)),
+        "after": "".join(line + "\n" for line in sorted(installed_packages | required_packages)),
     }
 
 

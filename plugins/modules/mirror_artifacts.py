@@ -79,30 +79,30 @@ class Log(object):
 
 
 def work(module):
-    parameters = module.params
-    artifacts = mirror_files.unique(parameters["artifacts"])
+    params = module.params
+    artifacts = mirror_files.unique(params["artifacts"])
     result = {"changed": False, "fetched": [], "missing": {}}
-    if parameters["state"] == "absent":
-        removed = mirror_removal.remove(parameters["root"], parameters["keep_root"], module.check_mode)
+    if params["state"] == "absent":
+        removed = mirror_removal.remove(params["root"], params["keep_root"], module.check_mode)
         return {"changed": bool(removed), "fetched": [], "missing": {}}
-    if parameters["state"] == "pruned":
-        gone = mirror_prune.prune(parameters["root"], artifacts, module.check_mode)
-        before = "".join(path + "\n" for path in gone)
-        return dict(result, changed=bool(gone), removed=gone, diff={"before": before, "after": ""})
-    if parameters["state"] == "served":
-        address = mirror_index.with_login(parameters["index_url"], parameters["login"])
-        problems = mirror_served.problems(artifacts, parameters["url"], address, parameters["ca"] or "")
+    if params["state"] == "pruned":
+        pruned_paths = mirror_prune.prune(params["root"], artifacts, module.check_mode)
+        listing = "".join(path + "\n" for path in pruned_paths)
+        return dict(result, changed=bool(pruned_paths), removed=pruned_paths, diff={"before": listing, "after": ""})
+    if params["state"] == "served":
+        address = mirror_index.with_login(params["index_url"], params["login"])
+        problems = mirror_served.problems(artifacts, params["url"], address, params["ca"] or "")
         if problems:
             raise mirror_index.MirrorError(" ".join(problems))
         return result
-    result["missing"] = mirror_files.problems_of(artifacts, parameters["root"])
-    if parameters["state"] == "fetched" and not module.check_mode:
-        log = Log(parameters["log"])
+    result["missing"] = mirror_files.problems_of(artifacts, params["root"])
+    if params["state"] == "fetched" and not module.check_mode:
+        log = Log(params["log"])
         result["fetched"] = mirror_files.fetch_artifacts(
-            artifacts, parameters["root"], progress=log, deadline=parameters["timeout"]
+            artifacts, params["root"], progress=log, deadline=params["timeout"]
         )
         result["missing"] = {}
-    elif parameters["state"] == "fetched":
+    elif params["state"] == "fetched":
         result["fetched"] = sorted(result["missing"])
     elif result["missing"] and not module.check_mode:
         raise mirror_index.MirrorError(
@@ -110,18 +110,18 @@ def work(module):
             "mirror_mode fetch or push."
             % (
                 len(artifacts),
-                parameters["root"],
+                params["root"],
                 ", ".join("%s (%s)" % item for item in sorted(result["missing"].items())),
             )
         )
     elif not module.check_mode:
-        mirror_files.prepare(parameters["root"], artifacts)
-        result["changed"] = mirror_files.write_manifest(artifacts, parameters["root"])
+        mirror_files.prepare(params["root"], artifacts)
+        result["changed"] = mirror_files.write_manifest(artifacts, params["root"])
     result["changed"] = result["changed"] or bool(result["fetched"])
     if result["fetched"]:
-        held = "".join("%(folder)s/%(name)s\n" % item for item in artifacts if item["name"] not in result["fetched"])
-        wanted = "".join("%(folder)s/%(name)s\n" % item for item in artifacts)
-        result["diff"] = {"before": held, "after": wanted}
+        old = "".join("%(folder)s/%(name)s\n" % item for item in artifacts if item["name"] not in result["fetched"])
+        new = "".join("%(folder)s/%(name)s\n" % item for item in artifacts)
+        result["diff"] = {"before": old, "after": new}
     return result
 
 
@@ -136,15 +136,15 @@ def bounded(module):
 
     seconds = module.params["timeout"]
     try:
-        found = processes.limited(answer, seconds + GRACE)
+        message = processes.limited(answer, seconds + GRACE)
     except processes.Late:
         raise mirror_index.MirrorError(
             "The mirror must be complete within %d s (mirror_timeout), but a server had not delivered what was asked. What is "
             "fetched stays. Check the network and the index, then run the same command again: it continues." % seconds
         ) from None
-    if "problem" in found:
-        raise mirror_index.MirrorError(found["problem"])
-    return found["result"]
+    if "problem" in message:
+        raise mirror_index.MirrorError(message["problem"])
+    return message["result"]
 
 
 def main():

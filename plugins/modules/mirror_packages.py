@@ -49,24 +49,24 @@ GRACE = 60  # seconds beside the limit, for programs that have one of their own
 
 
 def work(module):
-    given = module.params
-    maker = MAKERS[given["kind"]](given["root"], given["name"], given["packages"], given["repositories"])
+    params = module.params
+    maker = MAKERS[params["kind"]](params["root"], params["name"], params["packages"], params["repositories"])
     reason = maker.reason()
     result = {"changed": bool(reason), "reason": reason}
-    before = sorted(package_sets.record_of(maker.place).get("packages", {}))
+    old_packages = sorted(package_sets.record_of(maker.place).get("packages", {}))
     if not reason and exchange.is_left(maker.old):
         result["changed"] = True
         if not module.check_mode:
             exchange.recover(maker.place, maker.old)
     if reason and not module.check_mode:
-        made(maker, given["timeout"])
+        made(maker, params["timeout"])
     record = package_sets.record_of(maker.place)
     result.update(packages=sorted(record.get("packages", {})), elsewhere=record.get("elsewhere", []))
     if reason:
-        wanted = given["packages"] if module.check_mode else result["packages"]
+        new_packages = params["packages"] if module.check_mode else result["packages"]
         result["diff"] = {
-            "before": "".join(line + "\n" for line in before),
-            "after": "".join(line + "\n" for line in wanted),
+            "before": "".join(line + "\n" for line in old_packages),
+            "after": "".join(line + "\n" for line in new_packages),
         }
     return result
 
@@ -82,14 +82,14 @@ def made(maker, seconds):
         return {}
 
     try:
-        found = processes.limited(answer, seconds + GRACE)
+        message = processes.limited(answer, seconds + GRACE)
     except processes.Late:
         raise package_sets.SetError(
             "The package set %s must be complete within %d s (mirror_timeout), but a repository had not delivered what was asked. Check the network "
             "and the repositories, then run the same command again." % (maker.name, seconds)
         ) from None
-    if "problem" in found:
-        raise package_sets.SetError(found["problem"])
+    if "problem" in message:
+        raise package_sets.SetError(message["problem"])
 
 
 def main():

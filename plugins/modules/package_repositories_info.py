@@ -59,12 +59,12 @@ def enabled_in_yum():
 
 def unsigned(repositories):
     """Those that install packages without a check of their signature."""
-    found = [
+    entries = [
         {"name": repository.id, "file": repository.repofile or ""}
         for repository in repositories
         if not repository.gpgcheck
     ]
-    return sorted(found, key=lambda entry: entry["name"])
+    return sorted(entries, key=lambda entry: entry["name"])
 
 
 def main():

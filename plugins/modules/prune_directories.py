@@ -46,9 +46,9 @@ def remove_one(path):
 
 def remove(paths, dry):
     """Remove what is empty; answers with the paths."""
-    gone = []
+    removed_paths = []
     for path in [os.path.abspath(path) for path in paths]:
-        if removable(path, gone):
+        if removable(path, removed_paths):
             try:
                 if not dry:
                     remove_one(path)
@@ -58,8 +58,8 @@ def remove(paths, dry):
                 if error.errno not in STAYS:
                     raise
             else:
-                gone += [path] if dry or not os.path.isdir(path) else []
-    return gone
+                removed_paths += [path] if dry or not os.path.isdir(path) else []
+    return removed_paths
 
 
 def main():

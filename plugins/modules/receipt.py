@@ -36,8 +36,8 @@ from ansible.module_utils.hadoop_dl_host.host_lock import HostLock, HostLocked, 
 
 def make_receipt(component, digest, paths):
     """The receipt as a mapping, and the paths that are not there."""
-    record, missing = recorded_files.describe(sum((recorded_files.members(path) for path in paths), []))
-    return dict(record, component=component, digest=digest), missing
+    record, missing_paths = recorded_files.describe(sum((recorded_files.members(path) for path in paths), []))
+    return dict(record, component=component, digest=digest), missing_paths
 
 
 def write(target, content):
@@ -49,25 +49,25 @@ def write(target, content):
 
 def record(module, component, directory):
     """Compare, write, and answer."""
-    receipt, missing = make_receipt(component, module.params["digest"], module.params["paths"])
-    if missing and not module.check_mode:  # in check mode the role has not made them
+    receipt, missing_paths = make_receipt(component, module.params["digest"], module.params["paths"])
+    if missing_paths and not module.check_mode:  # in check mode the role has not made them
         module.fail_json(
             msg="The role of %s must leave %s on this host, but it is missing. Run the role again."
-            % (component, ", ".join(missing))
+            % (component, ", ".join(missing_paths))
         )
     target = os.path.join(directory, component + ".json")
     content = whole_files.json_text(receipt)
     try:
         with open(target, "rb") as handle:
-            before = handle.read().decode("utf-8", "replace")  # a torn receipt is replaced, whatever is in it
+            old_content = handle.read().decode("utf-8", "replace")  # a torn receipt is replaced, whatever is in it
     except (IOError, OSError):
-        before = ""
-    if before != content and not module.check_mode:
+        old_content = ""
+    if old_content != content and not module.check_mode:
         write(target, content)
     module.exit_json(
-        changed=before != content,
+        changed=old_content != content,
         receipt=receipt,
-        diff={"before": before, "after": content, "before_header": target, "after_header": target},
+        diff={"before": old_content, "after": content, "before_header": target, "after_header": target},
     )
 
 

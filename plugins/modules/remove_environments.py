@@ -43,25 +43,25 @@ LINKS = ("current", ".new-current", "CURRENT.txt", ".new-CURRENT.txt")
 
 def below(root, directories):
     """What is ours of these directories, and what a killed removal left of them."""
-    found = []
+    paths = []
     for name in directories:
-        found += [os.path.join(root, names.REMOVED + name)] + own_entries.below(root, name)
-    return [path for path in found if os.path.lexists(path)]
+        paths += [os.path.join(root, names.REMOVED + name)] + own_entries.below(root, name)
+    return [path for path in paths if os.path.lexists(path)]
 
 
 def listed(root):
     """Every path that goes, in its order: the links by which an environment is found, the environments, the rest."""
-    found = [os.path.join(root, name) for name in LINKS] + own_entries.settings(root)
-    found += [os.path.join(root, "etc", "hdfs.json")] + own_entries.probes(root)
-    found += sorted(
+    paths = [os.path.join(root, name) for name in LINKS] + own_entries.settings(root)
+    paths += [os.path.join(root, "etc", "hdfs.json")] + own_entries.probes(root)
+    paths += sorted(
         glob.glob(os.path.join(root, "etc", ".draft-*")) + glob.glob(os.path.join(root, "state", ".draft-*"))
     )
     envs = os.path.join(root, "envs")
     entries = [name for name in own_entries.names(envs) if removal_reader.ENVIRONMENT.match(name)]
     entries.sort(key=lambda name: (not os.path.islink(os.path.join(envs, name)), name))
-    found += [os.path.join(envs, name) for name in entries]
-    found += below(root, own_entries.DIRECTORIES) + own_entries.receipts(root)
-    return [path for path in found if os.path.lexists(path)]
+    paths += [os.path.join(envs, name) for name in entries]
+    paths += below(root, own_entries.DIRECTORIES) + own_entries.receipts(root)
+    return [path for path in paths if os.path.lexists(path)]
 
 
 def remove(path):

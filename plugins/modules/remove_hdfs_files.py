@@ -55,21 +55,21 @@ def main():
         },
         supports_check_mode=True,
     )
-    wanted = module.params
-    hdfs = Hdfs(wanted["environment_file"], wanted["user"])
+    params = module.params
+    hdfs = Hdfs(params["environment_file"], params["user"])
     try:
-        if not os.path.exists(wanted["environment_file"]):
+        if not os.path.exists(params["environment_file"]):
             raise Failure(
                 "%s is required to reach HDFS, but it is missing. Nothing was removed. Remove %s there yourself, and run again with "
-                "-e remove_hdfs_files=false." % (wanted["environment_file"], ", ".join(wanted["files"]))
+                "-e remove_hdfs_files=false." % (params["environment_file"], ", ".join(params["files"]))
             )
         hdfs.check_launcher()
-        with kerberos_login.logged_in(wanted["principal"], wanted["keytab"]):
-            present = sorted(hdfs.listed(wanted["files"])[1])
+        with kerberos_login.logged_in(params["principal"], params["keytab"]):
+            present = sorted(hdfs.listed(params["files"])[1])
             if not module.check_mode:
-                remove(hdfs, wanted["files"], wanted["directories"])
-        if not module.check_mode and os.path.exists(wanted["record"]):
-            os.unlink(wanted["record"])
+                remove(hdfs, params["files"], params["directories"])
+        if not module.check_mode and os.path.exists(params["record"]):
+            os.unlink(params["record"])
     except kerberos_login.NoLogin as failure:
         module.fail_json(msg="To remove files in HDFS, %s. Nothing was removed." % failure)
     except Failure as failure:

@@ -115,32 +115,32 @@ class Packages(object):
 
     def installed(self, names):
         """Those of the names that are installed."""
-        found = []
+        installed_names = []
         for name in names:
             if self.manager == "apt":
                 answer = self.ask(["dpkg-query", "-W", "-f", "${db:Status-Status}", name])
                 states = ("installed", "config-files", "half-installed", "unpacked")
-                there = answer.status == 0 and answer.output in states
+                is_installed = answer.status == 0 and answer.output in states
             else:
-                there = self.ask(["rpm", "--quiet", "-q", name]).status == 0
-            found += [name] if there else []
-        return found
+                is_installed = self.ask(["rpm", "--quiet", "-q", name]).status == 0
+            installed_names += [name] if is_installed else []
+        return installed_names
 
     def needing(self, names):
         """Installed packages that need these, and would go with them."""
         if self.manager != "apt":
             answer = self.ask(["rpm", "--erase", "--test"] + names)
             return sorted(set(re.findall(r"is needed by \(installed\) (\S+)", answer.output + answer.error)))
-        known = set(names + automatic(self.run(UNNEEDED)))
-        return [name for name in automatic(self.run(SIMULATE + names)) if name not in known]
+        known_names = set(names + automatic(self.run(UNNEEDED)))
+        return [name for name in automatic(self.run(SIMULATE + names)) if name not in known_names]
 
     def remove(self, names):
         """Removes them; answers with the dependencies that went as well."""
         if self.manager != "apt":
             self.run(REMOVE[self.manager] + names)
             return []
-        others = set(names + automatic(self.run(UNNEEDED)) + automatic(self.run(SIMULATE + names)))
-        orphans = [name for name in automatic(self.run(SIMULATE + ["--auto-remove"] + names)) if name not in others]
+        targets = set(names + automatic(self.run(UNNEEDED)) + automatic(self.run(SIMULATE + names)))
+        orphans = [name for name in automatic(self.run(SIMULATE + ["--auto-remove"] + names)) if name not in targets]
         # One transaction, which ends also if this module is killed. After two, a killed one's orphans would be some that were unneeded before.
         self.run(REMOVE["apt"] + names + orphans)
         return orphans

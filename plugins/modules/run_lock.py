@@ -68,22 +68,22 @@ def silence(found, path):
     if "renewed" not in found and "since" in found:
         return max(0, int(time.time() - os.stat(path).st_mtime))
     try:
-        then = int(renewed["seconds"]) if renewed["boot"] == now["boot"] else 0
+        last_seconds = int(renewed["seconds"]) if renewed["boot"] == now["boot"] else 0
     except (KeyError, TypeError, ValueError):
         return 0  # nothing is known
-    return max(0, now["seconds"] - then)
+    return max(0, now["seconds"] - last_seconds)
 
 
 def holder_of(path):
     """The run that has the host; a torn record is an unidentified run."""
     try:
         with open(path) as handle:
-            found = json.load(handle)
+            holder = json.load(handle)
     except (IOError, OSError):
         return {}
     except ValueError:
         return {"id": "unknown"}
-    return found if isinstance(found, dict) and found.get("id") else {"id": "unknown"}
+    return holder if isinstance(holder, dict) and holder.get("id") else {"id": "unknown"}
 
 
 def work(module):
@@ -95,16 +95,16 @@ def work(module):
     with HostLock(
         "the run of %s" % own.get("who", "an operator"), module.params["wait"], module.params["root"]
     ) as lock:
-        found = holder_of(path)
-        mine = found.get("id") == own["id"]
+        holder = holder_of(path)
+        is_own = holder.get("id") == own["id"]
         if state == "released":
-            if mine:
+            if is_own:
                 os.unlink(path)
                 lock.remove_if_alone()  # a run that removed the last component leaves no directory for its lock's sake
             return answer
-        if not mine and (state == "renewed" or (found and found["id"] != module.params["replace"])):
-            return dict(answer, holder=found, silent=silence(found, path))
-        record = json.dumps(dict(found if mine else own, renewed=moment()), sort_keys=True)
+        if not is_own and (state == "renewed" or (holder and holder["id"] != module.params["replace"])):
+            return dict(answer, holder=holder, silent=silence(holder, path))
+        record = json.dumps(dict(holder if is_own else own, renewed=moment()), sort_keys=True)
         whole_files.write_whole(path, record.encode("utf-8"), mode=0o600)
     return dict(answer, held=True)
 

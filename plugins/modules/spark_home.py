@@ -60,8 +60,8 @@ def place(member):
     inner = member.partition("/")[2]  # the archive's own top directory
     for source, target in LAYOUT:
         if inner.startswith(source) and len(inner) > len(source):
-            result = os.path.normpath(target + inner[len(source) :])
-            return None if result.startswith((".", "/")) or ".." in result.split("/") else result
+            path = os.path.normpath(target + inner[len(source) :])
+            return None if path.startswith((".", "/")) or ".." in path.split("/") else path
     return None
 
 
@@ -99,11 +99,11 @@ def unpack(archive, home):
             with open(path, "wb") as handle:
                 shutil.copyfileobj(source, handle, 1024 * 1024)
             os.chmod(path, 0o755 if member.mode & 0o100 or target.startswith(("bin/", "sbin/")) else 0o644)
-    missing = [name for name in NEEDED if not os.path.exists(os.path.join(home, name))]
-    if missing:
+    missing_files = [name for name in NEEDED if not os.path.exists(os.path.join(home, name))]
+    if missing_files:
         raise Failure(
             "The file is not a source distribution of pyspark, because it has no %s. Correct files of the stack."
-            % ", ".join(missing)
+            % ", ".join(missing_files)
         )
 
 
@@ -154,32 +154,32 @@ def main():
         },
         supports_check_mode=True,
     )
-    wanted = module.params
-    home, marker = wanted["path"], os.path.join(wanted["path"], MARKER)
-    left = exchange.is_left(home + OLD)
-    if is_whole(home, wanted["sha256"]) and not left:
+    params = module.params
+    home, marker = params["path"], os.path.join(params["path"], MARKER)
+    has_leftovers = exchange.is_left(home + OLD)
+    if is_whole(home, params["sha256"]) and not has_leftovers:
         module.exit_json(changed=False, marker=marker)
     if module.check_mode:
         module.exit_json(changed=True, marker=marker)
     os.umask(0o022)
     try:
-        if left:
-            with HostLock("Spark in %s" % home, wanted["wait"], wanted["root"]):
+        if has_leftovers:
+            with HostLock("Spark in %s" % home, params["wait"], params["root"]):
                 exchange.recover(home, home + OLD)
-            if is_whole(home, wanted["sha256"]):
+            if is_whole(home, params["sha256"]):
                 module.exit_json(changed=True, marker=marker)
-        if not os.path.isdir(wanted["downloads"]):
-            os.makedirs(wanted["downloads"], 0o700)
+        if not os.path.isdir(params["downloads"]):
+            os.makedirs(params["downloads"], 0o700)
         whole_files.make_directory(os.path.dirname(home))
-        archive = whole_files.own_name(os.path.join(wanted["downloads"], os.path.basename(wanted["url"])))
+        archive = whole_files.own_name(os.path.join(params["downloads"], os.path.basename(params["url"])))
         try:
-            room.require(wanted["downloads"], wanted["size"], 1)
+            room.require(params["downloads"], params["size"], 1)
             downloads.fetch(
-                wanted["url"], archive, wanted["sha256"], wanted["size"], wanted["timeout"], wanted["mirror_ca"]
+                params["url"], archive, params["sha256"], params["size"], params["timeout"], params["mirror_ca"]
             )
-            with HostLock("Spark in %s" % home, wanted["wait"], wanted["root"]):
-                if not is_whole(home, wanted["sha256"]):  # another run may have made it meanwhile
-                    build(archive, home, wanted["sha256"])
+            with HostLock("Spark in %s" % home, params["wait"], params["root"]):
+                if not is_whole(home, params["sha256"]):  # another run may have made it meanwhile
+                    build(archive, home, params["sha256"])
         finally:
             if os.path.exists(archive):
                 os.unlink(archive)

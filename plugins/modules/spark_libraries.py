@@ -85,16 +85,16 @@ def keep(hdfs, wanted, ready, checking):
     """Look for the archive, and put it there; whether that is a change. ready: HDFS can be reached."""
     if ready:
         hdfs.check_launcher()
-    held = ready and hdfs.has(wanted["archive"])
-    if held and os.path.isdir(wanted["jars"]):  # in check mode they may not be there
+    is_uploaded = ready and hdfs.has(wanted["archive"])
+    if is_uploaded and os.path.isdir(wanted["jars"]):  # in check mode they may not be there
         hdfs.check(wanted["archive"], wanted["jars"])
     recorded = wanted["archive"] in hdfs_record.read(wanted["record"])["files"]
-    if held and (recorded or checking):
+    if is_uploaded and (recorded or checking):
         return not recorded
     if not checking:
-        missing = [] if held else hdfs.missing_directories(os.path.dirname(wanted["archive"]))
-        hdfs_record.add(wanted["record"], [wanted["archive"]], missing, wanted["user"])
-        if not held:
+        missing_directories = [] if is_uploaded else hdfs.missing_directories(os.path.dirname(wanted["archive"]))
+        hdfs_record.add(wanted["record"], [wanted["archive"]], missing_directories, wanted["user"])
+        if not is_uploaded:
             upload(hdfs, wanted["jars"], wanted["archive"], wanted["downloads"])
     return True
 
@@ -113,18 +113,18 @@ def main():
         },
         supports_check_mode=True,
     )
-    wanted = module.params
-    hdfs = Archive(wanted["environment_file"], wanted["user"])
-    ready = os.path.exists(wanted["environment_file"])
-    uri = (hdfs.default_file_system() if ready else "hdfs://") + wanted["archive"]
+    params = module.params
+    hdfs = Archive(params["environment_file"], params["user"])
+    ready = os.path.exists(params["environment_file"])
+    uri = (hdfs.default_file_system() if ready else "hdfs://") + params["archive"]
     if not ready and not module.check_mode:
         module.fail_json(
             msg="%s is required (it names where Hadoop is), but it is missing. Run the role hadoop_client first."
-            % wanted["environment_file"]
+            % params["environment_file"]
         )
     try:
-        with kerberos_login.logged_in(wanted["principal"] if ready else "", wanted["keytab"]):
-            changed = keep(hdfs, wanted, ready, module.check_mode)
+        with kerberos_login.logged_in(params["principal"] if ready else "", params["keytab"]):
+            changed = keep(hdfs, params, ready, module.check_mode)
     except kerberos_login.NoLogin as failure:
         module.fail_json(msg="To write to HDFS, %s. Nothing was changed there." % failure)
     except Failure as failure:
@@ -132,7 +132,7 @@ def main():
     except (IOError, OSError) as error:
         module.fail_json(
             msg="Spark's jars must be packed in %s, but that failed: %s. Free some space there, then run this again."
-            % (wanted["downloads"], error)
+            % (params["downloads"], error)
         )
     module.exit_json(changed=changed, uri=uri)
 

@@ -42,15 +42,15 @@ PAUSE = 0.1
 
 def running_key(root):
     """Of the build that runs; empty if none does, or if the one that runs has not told its key yet."""
-    found = environment_tree.read_json(os.path.join(root, "running.json"))
-    return found.get("key", "") if found and os.path.exists("/proc/%s" % found.get("pid")) else ""
+    record = environment_tree.read_json(os.path.join(root, "running.json"))
+    return record.get("key", "") if record and os.path.exists("/proc/%s" % record.get("pid")) else ""
 
 
 def progress(root, key):
     """How far the build of this key is."""
-    done = builder.published(root, key)
-    if done:
-        return {"build_state": "done", "step": "publish", "provenance": done, "message": ""}
+    provenance = builder.published(root, key)
+    if provenance:
+        return {"build_state": "done", "step": "publish", "provenance": provenance, "message": ""}
     path = os.path.join(root, "builds", key, "status.json")
     status = environment_tree.read_json(path)
     if status and status["state"] == "running" and not (is_held(root) and running_key(root) == key):
@@ -100,13 +100,13 @@ def start(module, root, key, spec):
     end = processes.clock() + SETTLING
     while True:
         answer = attempt(root, key, spec)
-        other = running_key(root) if answer == HELD else ""
-        if answer != HELD or other == key:
+        other_key = running_key(root) if answer == HELD else ""
+        if answer != HELD or other_key == key:
             return answer == TAKEN
-        if other:
+        if other_key:
             module.fail_json(
                 msg="One build at a time runs on this host, but that of another wheel (%s) runs now. Nothing was changed. Wait until it ends, or end it: "
-                "fuser -v %s/.lock" % (other[:12], root)
+                "fuser -v %s/.lock" % (other_key[:12], root)
             )
         if processes.clock() > end:
             module.fail_json(
@@ -129,13 +129,13 @@ def main():
     )
     os.umask(0o022)
     root, key = module.params["root"], module.params["key"]
-    found = progress(root, key)
-    if module.params["state"] == "asked" or found["build_state"] == "done":
-        module.exit_json(changed=False, **found)
+    status = progress(root, key)
+    if module.params["state"] == "asked" or status["build_state"] == "done":
+        module.exit_json(changed=False, **status)
     if module.check_mode:
-        module.exit_json(changed=found["build_state"] != "running", **found)
-    begun = start(module, root, key, module.params["spec"])
-    module.exit_json(changed=begun, **progress(root, key))
+        module.exit_json(changed=status["build_state"] != "running", **status)
+    changed = start(module, root, key, module.params["spec"])
+    module.exit_json(changed=changed, **progress(root, key))
 
 
 if __name__ == "__main__":

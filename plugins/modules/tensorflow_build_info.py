@@ -60,29 +60,29 @@ def python(interpreter):
     user = processes.unprivileged([interpreter]) if os.path.exists(interpreter) else None
     answer = processes.run([interpreter, "-s", "-E", "-c", QUESTION], SECONDS, {"LC_ALL": "C"}, user)
     try:
-        found = json.loads(answer.output)
+        answers = json.loads(answer.output)
     except ValueError:
         return {}
-    found["packages"] = {}
-    for place in found["site"]:
+    answers["packages"] = {}
+    for place in answers["site"]:
         for name in sorted(os.listdir(place)) if os.path.isdir(place) else []:
             match = re.match(r"^([A-Za-z0-9_.]+)-([^-]+)\.(dist|egg)-info", name)
             if match:
-                found["packages"].setdefault(lock_lines.canonical(match.group(1)), match.group(2))
-    return found
+                answers["packages"].setdefault(lock_lines.canonical(match.group(1)), match.group(2))
+    return answers
 
 
 def compiler(path):
     """A compiler's version, such as 4.8.5; empty if there is none."""
     answer = ask(path, "-dumpfullversion", "-dumpversion") if path else None
-    found = re.search(r"\d+(\.\d+)*", answer.output) if answer and answer.status == 0 else None
-    return found.group() if found else ""
+    match = re.search(r"\d+(\.\d+)*", answer.output) if answer and answer.status == 0 else None
+    return match.group() if match else ""
 
 
 def clang(path):
     answer = ask(path, "--version") if path else None
-    found = re.search(r"version (\d+(\.\d+)*)", answer.output) if answer and answer.status == 0 else None
-    return found.group(1) if found else ""
+    match = re.search(r"version (\d+(\.\d+)*)", answer.output) if answer and answer.status == 0 else None
+    return match.group(1) if match else ""
 
 
 def headers(directory, names, pattern):
@@ -109,37 +109,37 @@ def main():
         },
         supports_check_mode=True,
     )
-    wanted = module.params
+    params = module.params
     system = host_system.System()
-    bazel = wanted["bazel"] if os.path.isfile(wanted["bazel"]) else ""
-    found = {
+    bazel = params["bazel"] if os.path.isfile(params["bazel"]) else ""
+    info = {
         "os": system.operating_system(),
         "architecture": os.uname()[4],
         "glibc": system.glibc(),
         "memory_mb": os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // (1024 * 1024),
         "cores": os.sysconf("SC_NPROCESSORS_ONLN"),
-        "disk_free_mb": room.free(wanted["root"])[0] >> 20,
-        "tools": dict((name, which(name, wanted["path"])) for name in PROGRAMS),
-        "compiler": {"path": which(wanted["compiler"], wanted["path"])},
-        "clang": {"path": which(wanted["clang"], wanted["path"]) if wanted["clang"] else ""},
-        "python": python(wanted["python"]),
+        "disk_free_mb": room.free(params["root"])[0] >> 20,
+        "tools": dict((name, which(name, params["path"])) for name in PROGRAMS),
+        "compiler": {"path": which(params["compiler"], params["path"])},
+        "clang": {"path": which(params["clang"], params["path"]) if params["clang"] else ""},
+        "python": python(params["python"]),
         "bazel": {"path": bazel},
-        "cuda_headers": headers(wanted["cuda"], ["cuda.h"], r"#define CUDA_VERSION (\d+)") if wanted["cuda"] else {},
-        "nvcc": which("nvcc", [os.path.join(wanted["cuda"], "bin")]) if wanted["cuda"] else "",
+        "cuda_headers": headers(params["cuda"], ["cuda.h"], r"#define CUDA_VERSION (\d+)") if params["cuda"] else {},
+        "nvcc": which("nvcc", [os.path.join(params["cuda"], "bin")]) if params["cuda"] else "",
         "cudnn_headers": headers(
-            wanted["cudnn"] or wanted["cuda"],
+            params["cudnn"] or params["cuda"],
             ["cudnn_version.h", "cudnn.h"],
             r"#define CUDNN_(?:MAJOR|MINOR|PATCHLEVEL) (\d+)",
         )
-        if wanted["cuda"]
+        if params["cuda"]
         else {},
     }
-    found["compiler"]["version"] = compiler(found["compiler"]["path"])
-    found["clang"]["version"] = clang(found["clang"]["path"])
+    info["compiler"]["version"] = compiler(info["compiler"]["path"])
+    info["clang"]["version"] = clang(info["clang"]["path"])
     if bazel:
         label = bazel_versions.label(bazel) or bazel_versions.packaged(bazel) or ""
-        found["bazel"].update(version=label.split("-")[0], sha256=whole_files.sha256_of(bazel))
-    module.exit_json(changed=False, tensorflow_build_info=found)
+        info["bazel"].update(version=label.split("-")[0], sha256=whole_files.sha256_of(bazel))
+    module.exit_json(changed=False, tensorflow_build_info=info)
 
 
 if __name__ == "__main__":

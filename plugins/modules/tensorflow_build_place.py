@@ -45,27 +45,27 @@ def main():
         required_if=[("state", "recorded", ["root", "user"])],
         supports_check_mode=True,
     )
-    wanted, path = module.params, module.params["record"]
-    before = environment_tree.read_json(path) or {}
+    params, path = module.params, module.params["record"]
+    old_record = environment_tree.read_json(path) or {}
     try:
-        if wanted["state"] == "absent":
-            removed = build_place.remove(before, module.check_mode)
+        if params["state"] == "absent":
+            removed = build_place.remove(old_record, module.check_mode)
             if os.path.exists(path):
                 removed.append(path)
                 if not module.check_mode:
                     os.unlink(path)
             module.exit_json(changed=bool(removed), removed=removed)
-        after = build_place.recorded(before, wanted["root"].rstrip("/"), wanted["user"])
-        if after != before and not module.check_mode:
+        new_record = build_place.recorded(old_record, params["root"].rstrip("/"), params["user"])
+        if new_record != old_record and not module.check_mode:
             os.umask(0o022)
             whole_files.make_directory(os.path.dirname(path))
-            whole_files.write_json(path, after)
+            whole_files.write_json(path, new_record)
     except (build_place.Refused, builder.Failed, HostLocked) as problem:
         module.fail_json(msg=str(problem))
     except (IOError, OSError) as error:
         module.fail_json(msg="%s must be written and its paths removed, but the system answers: %s" % (path, error))
-    diff = {"before": json.dumps(before, indent=1), "after": json.dumps(after, indent=1)}
-    module.exit_json(changed=after != before, creates_user=not after["users"][wanted["user"]], diff=diff)
+    diff = {"before": json.dumps(old_record, indent=1), "after": json.dumps(new_record, indent=1)}
+    module.exit_json(changed=new_record != old_record, creates_user=not new_record["users"][params["user"]], diff=diff)
 
 
 if __name__ == "__main__":

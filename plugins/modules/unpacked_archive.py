@@ -53,24 +53,24 @@ def is_whole(path, sha256):
 
 def sizes(root):
     """Size of every file and target of every link, by path; the marks do not count."""
-    found = {}
+    file_sizes = {}
     for directory, directories, names in os.walk(root):
         for name in names + [name for name in directories if os.path.islink(os.path.join(directory, name))]:
             path = os.path.join(directory, name)
             if path not in (os.path.join(root, MARK), os.path.join(root, SIZES)):
-                found[os.path.relpath(path, root)] = (
+                file_sizes[os.path.relpath(path, root)] = (
                     os.readlink(path) if os.path.islink(path) else os.path.getsize(path)
                 )
-    return found
+    return file_sizes
 
 
 def look_into(directory, must_contain):
     """Raise OSError if nothing in the directory is what it must contain; the names without version show what it contains instead."""
     if not must_contain or glob.glob(os.path.join(directory, must_contain)):
         return
-    others = glob.glob(os.path.join(directory, re.sub(r"[.]so[.].*", ".so.*[.]*", must_contain)))
-    found = ", ".join(sorted(os.path.relpath(path, directory) for path in others))
-    raise OSError("the archive must contain %s, but contains %s" % (must_contain, found or "nothing of that name"))
+    similar_paths = glob.glob(os.path.join(directory, re.sub(r"[.]so[.].*", ".so.*[.]*", must_contain)))
+    names = ", ".join(sorted(os.path.relpath(path, directory) for path in similar_paths))
+    raise OSError("the archive must contain %s, but contains %s" % (must_contain, names or "nothing of that name"))
 
 
 def unpack(archive, path, sha256, run, must_contain=""):
@@ -78,7 +78,7 @@ def unpack(archive, path, sha256, run, must_contain=""):
     old = path + OLD
     new = exchange.draft(old)
     parent = os.path.dirname(path)
-    made = not os.path.isdir(parent)
+    is_new_parent = not os.path.isdir(parent)
     exchange.recover(path, old)
     if os.path.exists(archive):
         room.require(parent, os.path.getsize(archive), FEWEST)
@@ -86,9 +86,9 @@ def unpack(archive, path, sha256, run, must_contain=""):
         os.makedirs(new)
         argv = ["tar", "--extract", "--file", archive, "--directory", new, "--strip-components=1", "--no-same-owner"]
         status, output, error = run(argv)
-        lacking = re.search(r"(\S+): Cannot exec", error)
-        if lacking:
-            raise OSError("tar requires %s for this archive, but the host lacks it: install it" % lacking.group(1))
+        program = re.search(r"(\S+): Cannot exec", error)
+        if program:
+            raise OSError("tar requires %s for this archive, but the host lacks it: install it" % program.group(1))
         if status != 0:
             raise OSError("tar ended with status %d: %s" % (status, (error or output).strip()[-600:]))
         look_into(new, must_contain)
@@ -100,7 +100,7 @@ def unpack(archive, path, sha256, run, must_contain=""):
         exchange.put(new, path, old)
     except Exception:
         exchange.discard(new)
-        if made and os.path.isdir(parent) and not os.listdir(parent):
+        if is_new_parent and os.path.isdir(parent) and not os.listdir(parent):
             os.rmdir(parent)
         raise
 
@@ -126,16 +126,16 @@ def main():
     )
     os.umask(0o022)  # users load these libraries, whatever root's umask is
     archive, path, sha256 = (module.params[name] for name in ("archive", "path", "sha256"))
-    left = exchange.is_left(path + OLD)
+    has_leftovers = exchange.is_left(path + OLD)
     complete = is_whole(path, sha256)
-    if module.check_mode or (not left and (complete or module.params["only_check"])):
-        module.exit_json(changed=left or not (complete or module.params["only_check"]), complete=complete)
+    if module.check_mode or (not has_leftovers and (complete or module.params["only_check"])):
+        module.exit_json(changed=has_leftovers or not (complete or module.params["only_check"]), complete=complete)
     try:
         with HostLock("unpacking %s" % path, module.params["wait"], module.params["root"]):
             exchange.recover(path, path + OLD)
             complete = is_whole(path, sha256)  # another run may have unpacked it meanwhile
             if complete or module.params["only_check"]:
-                module.exit_json(changed=left, complete=complete)
+                module.exit_json(changed=has_leftovers, complete=complete)
             unpack(archive, path, sha256, run, module.params["must_contain"])
     except HostLocked as problem:
         module.fail_json(msg=str(problem))

@@ -41,35 +41,35 @@ def settle(module, wanted):
     node, state, nodes = wanted["node"], wanted["state"], yarn_exclude.recorded(wanted["record"])
     lines = state in ("excluded", "included")
     path = yarn_exclude.place(wanted["conf_dir"]) if lines else wanted["record"]
-    before = yarn_exclude.read(path) if lines else b""
-    known, after, kept = node in nodes, before, dict(nodes)
-    if state in ("excluded", "recorded") and not known:
-        kept[node] = {"gpus": wanted["gpus"], "since": time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime())}
+    old_data = yarn_exclude.read(path) if lines else b""
+    is_recorded, new_data, new_nodes = node in nodes, old_data, dict(nodes)
+    if state in ("excluded", "recorded") and not is_recorded:
+        new_nodes[node] = {"gpus": wanted["gpus"], "since": time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime())}
     if state == "excluded":
-        if not known and node in yarn_exclude.names(before):
+        if not is_recorded and node in yarn_exclude.names(old_data):
             module.fail_json(
                 msg="%s has %s, which the site excluded itself, so it is left alone. Remove it there, or leave this host out."
                 % (path, node)
             )
-        if node not in yarn_exclude.names(before):
-            after = yarn_exclude.with_name(before, node)
-    elif state == "included" and known:
-        after = yarn_exclude.without_name(before, node)
-        if node in yarn_exclude.names(after):
+        if node not in yarn_exclude.names(old_data):
+            new_data = yarn_exclude.with_name(old_data, node)
+    elif state == "included" and is_recorded:
+        new_data = yarn_exclude.without_name(old_data, node)
+        if node in yarn_exclude.names(new_data):
             module.fail_json(
                 msg="%s must have %s in the line that this project added and in no other, but the site changed it. Remove it there, and run again."
                 % (path, node)
             )
     elif state == "forgotten":
-        kept.pop(node, None)
+        new_nodes.pop(node, None)
     if not module.check_mode:
-        if kept != nodes:
-            yarn_exclude.write_record(wanted["record"], kept)
-        if after != before:
-            yarn_exclude.write(path, after)
-    sides = [data.decode("utf-8", "replace") for data in (before, after)]
+        if new_nodes != nodes:
+            yarn_exclude.write_record(wanted["record"], new_nodes)
+        if new_data != old_data:
+            yarn_exclude.write(path, new_data)
+    sides = [data.decode("utf-8", "replace") for data in (old_data, new_data)]
     diff = {"before_header": path, "after_header": path, "before": sides[0], "after": sides[1]}
-    module.exit_json(changed=kept != nodes or after != before, path=path, diff=diff)
+    module.exit_json(changed=new_nodes != nodes or new_data != old_data, path=path, diff=diff)
 
 
 def main():
@@ -84,11 +84,11 @@ def main():
         },
         supports_check_mode=True,
     )
-    wanted = module.params
+    params = module.params
     try:
-        lock = HostLock("yarn_exclude", wanted["wait"], os.path.dirname(os.path.dirname(wanted["record"])))
+        lock = HostLock("yarn_exclude", params["wait"], os.path.dirname(os.path.dirname(params["record"])))
         with unless_checking(module, lock):
-            settle(module, wanted)
+            settle(module, params)
     except (HostLocked, yarn_exclude.Unusable) as problem:
         module.fail_json(msg=str(problem))
     except (IOError, OSError) as error:

@@ -62,8 +62,8 @@ class Record(object):
             with open(path, "rb") as handle:
                 text = handle.read().decode("utf-8", "replace")
             try:
-                found = json.loads(text)
-                self.labels, self.nodes = list(found["labels"]), dict(found["nodes"])
+                record = json.loads(text)
+                self.labels, self.nodes = list(record["labels"]), dict(record["nodes"])
             except (ValueError, KeyError, TypeError):
                 raise Refused("%s must be the JSON object that this module wrote. Restore it from a backup." % path)
 
@@ -82,8 +82,8 @@ def registered(admin, hosts, seconds):
     end = processes.clock() + seconds
     while True:
         address, _, nodes = yarn_nodes.cluster(admin.addresses())
-        wanted = [host for host in hosts if host["label"]]
-        missing = [host["host"] for host in wanted if not any(yarn_nodes.is_named(one, host["names"]) for one in nodes)]
+        subset = [host for host in hosts if host["label"]]
+        missing = [host["host"] for host in subset if not any(yarn_nodes.is_named(row, host["names"]) for row in nodes)]
         if not missing:
             return address, nodes
         if processes.clock() > end:
@@ -96,62 +96,62 @@ def registered(admin, hosts, seconds):
 
 def changes(hosts, nodes, record):
     """Name in YARN -> (label, the one that it gets)."""
-    found, differing = {}, []
+    label_changes, conflicts = {}, []
     labels = dict(record.nodes)  # YARN keeps the label of a node that it has forgotten
-    labels.update((one["nodeHostName"], label_of(one)) for one in nodes if PLAIN.match("%s" % one.get("nodeHostName")))
+    labels.update((row["nodeHostName"], label_of(row)) for row in nodes if PLAIN.match("%s" % row.get("nodeHostName")))
     for host in hosts:
-        named = dict(one for one in labels.items() if yarn_nodes.is_named({"nodeHostName": one[0]}, host["names"]))
-        for name, has in named.items():
-            ours = name in record.nodes and record.nodes[name] == has
-            if has == host["label"] or not (ours or host["label"]):
+        pairs = dict(row for row in labels.items() if yarn_nodes.is_named({"nodeHostName": row[0]}, host["names"]))
+        for name, label in pairs.items():
+            is_own = name in record.nodes and record.nodes[name] == label
+            if label == host["label"] or not (is_own or host["label"]):
                 continue
-            if has and not ours:
-                differing.append("%s has the label %s" % (name, has))
-            found[name] = (has, host["label"])
-    if differing:
+            if label and not is_own:
+                conflicts.append("%s has the label %s" % (name, label))
+            label_changes[name] = (label, host["label"])
+    if conflicts:
         raise Refused(
             "Nodes must have the label of yarn_gpu_node_label or none, but %s, which this project did not set. Nothing was changed. Take it away "
             'there (yarn rmadmin -replaceLabelsOnNode "NODE="), or set yarn_gpu_node_label for these hosts.'
-            % ", ".join(sorted(differing))
+            % ", ".join(sorted(conflicts))
         )
-    return found
+    return label_changes
 
 
 def settle(module, admin, record):
     """Whether something changed, and what a diff shows."""
-    wanted = module.params
-    hosts = wanted["nodes"]
-    if wanted["state"] == "none":
+    params = module.params
+    hosts = params["nodes"]
+    if params["state"] == "none":
         hosts = [{"host": name, "names": [name], "label": ""} for name in record.nodes]
-    address, nodes = registered(admin, hosts, 0 if module.check_mode else wanted["patience"])
-    found = changes(hosts, nodes, record)
-    diff = sorted((name, before, after) for name, (before, after) in found.items())
-    if found and not module.check_mode:
-        give(admin, address, record, found)
-    unused = [label for label in record.labels if label not in record.nodes.values()]
-    if unused and not module.check_mode:
-        take_away(module, admin, record, unused)
-    return bool(diff or unused), diff
+    address, nodes = registered(admin, hosts, 0 if module.check_mode else params["patience"])
+    label_changes = changes(hosts, nodes, record)
+    diff = sorted((name, old_label, new_label) for name, (old_label, new_label) in label_changes.items())
+    if label_changes and not module.check_mode:
+        give(admin, address, record, label_changes)
+    unused_labels = [label for label in record.labels if label not in record.nodes.values()]
+    if unused_labels and not module.check_mode:
+        take_away(module, admin, record, unused_labels)
+    return bool(diff or unused_labels), diff
 
 
 def give(admin, address, record, found):
-    known = [
-        one.get("name")
-        for one in yarn_cluster.entries(
+    cluster_labels = [
+        entry.get("name")
+        for entry in yarn_cluster.entries(
             yarn_nodes.ask(address, "/ws/v1/cluster/get-node-labels"), None, "nodeLabelInfo"
         )
     ]
-    new = sorted(set(after for _, after in found.values() if after and after not in known))
+    new = sorted(set(new_label for _, new_label in found.values() if new_label and new_label not in cluster_labels))
     record.labels += [label for label in new if label not in record.labels]
-    record.nodes.update((name, after) for name, (_, after) in found.items() if after)
+    record.nodes.update((name, new_label) for name, (_, new_label) in found.items() if new_label)
     record.write()
     if new:
         admin.rmadmin("-addToClusterNodeLabels", ",".join("%s(exclusive=true)" % label for label in new))
     admin.rmadmin(
-        "-replaceLabelsOnNode", " ".join("%s=%s" % (name, after) for name, (_, after) in sorted(found.items()))
+        "-replaceLabelsOnNode", " ".join("%s=%s" % (name, new_label) for name, (_, new_label) in sorted(found.items()))
     )
-    for name, (_, after) in found.items():
-        if not after:
+    for name, (_, new_label) in found.items():
+        if not new_label:
             record.nodes.pop(name, None)
     record.write()
 
@@ -169,7 +169,7 @@ def take_away(module, admin, record, unused):
 
 def store(module, admin, uri):
     """Whether the directory of labels had to be made. Without it a ResourceManager with labels does not start."""
-    there = admin.has_directory(uri)
+    has_store = admin.has_directory(uri)
     if not module.check_mode:
         try:
             admin.own_directory(uri)
@@ -178,7 +178,7 @@ def store(module, admin, uri):
                 msg="The ResourceManager keeps labels in yarn_gpu_node_label_store, but %s. Nothing was changed. As the superuser of HDFS: %s"
                 % (problem, AS_SUPERUSER.format(uri, admin.account))
             )
-    return not there
+    return not has_store
 
 
 def idle(wanted):
@@ -188,15 +188,15 @@ def idle(wanted):
 
 
 def apply(module):
-    wanted = module.params
-    admin = yarn_admin.Admin(wanted["conf_dir"], wanted["account"], wanted["program"])
+    params = module.params
+    admin = yarn_admin.Admin(params["conf_dir"], params["account"], params["program"])
     with admin:
-        if wanted["state"] == "stored":
-            module.exit_json(changed=store(module, admin, wanted["store"]))
-        changed, diff = settle(module, admin, Record(wanted["record"]))
-    sides = ["".join("%s %s\n" % (one[0], one[side]) for one in diff) for side in (1, 2)]
-    shown = {"before_header": "node labels", "after_header": "node labels", "before": sides[0], "after": sides[1]}
-    module.exit_json(changed=changed, diff=shown)
+        if params["state"] == "stored":
+            module.exit_json(changed=store(module, admin, params["store"]))
+        changed, diff = settle(module, admin, Record(params["record"]))
+    sides = ["".join("%s %s\n" % (row[0], row[side]) for row in diff) for side in (1, 2)]
+    diff_texts = {"before_header": "node labels", "after_header": "node labels", "before": sides[0], "after": sides[1]}
+    module.exit_json(changed=changed, diff=diff_texts)
 
 
 def main():
@@ -217,8 +217,8 @@ def main():
     if idle(module.params):
         module.exit_json(changed=False)
     try:
-        wanted = module.params
-        lock = HostLock("yarn_labels", wanted["wait"], os.path.dirname(os.path.dirname(wanted["record"])))
+        params = module.params
+        lock = HostLock("yarn_labels", params["wait"], os.path.dirname(os.path.dirname(params["record"])))
         with unless_checking(module, lock):
             apply(module)
     except (Refused, HostLocked) as problem:

@@ -40,22 +40,22 @@ def answer(wanted, addresses):
         mine, name = yarn_nodes.is_named(node, wanted["names"]), node.get("nodeHostName")
         beside = not mine and yarn_nodes.is_named(node, wanted["together"])
         if mine or beside or name in excluded or node.get("state") == "DECOMMISSIONING":
-            known = recorded.get(name) or {}
-            ours = {
+            record = recorded.get(name) or {}
+            details = {
                 "mine": mine,
                 "beside": beside,
                 "excluded": name in excluded,
                 "recorded": name in recorded,
-                "had_gpus": known.get("gpus", 0),
+                "had_gpus": record.get("gpus", 0),
             }
-            matters.append(dict(yarn_nodes.summary(node), **ours))
+            matters.append(dict(yarn_nodes.summary(node), **details))
     mine = [node for node in nodes if yarn_nodes.is_named(node, wanted["names"])]
-    asked = wanted["applications"] and len(mine) == 1 and mine[0].get("nodeHTTPAddress")
+    asks_node = wanted["applications"] and len(mine) == 1 and mine[0].get("nodeHTTPAddress")
     return {
         "version": version,
         "nodes": matters,
         "running": yarn_nodes.running(nodes),
-        "applications": yarn_nodes.applications(address, mine[0]) if asked else [],
+        "applications": yarn_nodes.applications(address, mine[0]) if asks_node else [],
         "manager": manager,
     }
 
@@ -73,8 +73,8 @@ def main():
     )
     try:
         with yarn_admin.Admin(module.params["conf_dir"], None, None) as admin:
-            found = answer(module.params, admin.addresses())
-        module.exit_json(changed=False, yarn=found)
+            info = answer(module.params, admin.addresses())
+        module.exit_json(changed=False, yarn=info)
     except NoLogin as problem:
         module.fail_json(msg="To ask the ResourceManager, %s." % problem)
     except yarn_nodes.Silent as problem:

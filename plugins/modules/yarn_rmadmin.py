@@ -37,11 +37,11 @@ def main():
         },
         supports_check_mode=True,
     )
-    wanted = module.params
+    params = module.params
     if not module.check_mode:
         try:
-            with yarn_admin.Admin(wanted["conf_dir"], wanted["account"], wanted["program"]) as admin:
-                admin.rmadmin(*wanted["arguments"])
+            with yarn_admin.Admin(params["conf_dir"], params["account"], params["program"]) as admin:
+                admin.rmadmin(*params["arguments"])
         except NoLogin as problem:
             module.fail_json(msg="For yarn rmadmin, %s." % problem)
         except yarn_admin.Failed as problem:

@@ -27,7 +27,7 @@ def read_mark(place):
 
 def versions(root):
     """Each version by its name: its mark, whether this project installed it, and whether it is complete."""
-    found = {}
+    version_marks = {}
     for name in sorted(os.listdir(root)) if os.path.isdir(root) else []:
         place = os.path.join(root, name)
         if name.startswith(".") or not re.match(r"\d", name):
@@ -35,18 +35,18 @@ def versions(root):
         mark = read_mark(place)
         program = os.path.join(place, PROGRAM)
         complete = bool(mark) and os.path.isfile(program) and whole_files.sha256_of(program) == mark.get("program")
-        found[name] = dict(mark or {}, managed=mark is not None, complete=complete)
-    return found
+        version_marks[name] = dict(mark or {}, managed=mark is not None, complete=complete)
+    return version_marks
 
 
 def leftovers(root):
     """Paths that killed or failed compilations left: their directory, and logs of versions that are not installed."""
     work = os.path.join(root, WORK)
     names = sorted(os.listdir(work)) if os.path.isdir(work) else []
-    begun = [name.split("-")[1] for name in names if re.match(r"source-\d", name)]
-    logs = [(version, os.path.join(root, "bootstrap-%s.log" % version)) for version in begun]
-    found = [log for version, log in logs if os.path.isfile(log) and not os.path.lexists(os.path.join(root, version))]
-    return found + ([work] if os.path.isdir(work) else [])
+    source_versions = [name.split("-")[1] for name in names if re.match(r"source-\d", name)]
+    logs = [(version, os.path.join(root, "bootstrap-%s.log" % version)) for version in source_versions]
+    paths = [log for version, log in logs if os.path.isfile(log) and not os.path.lexists(os.path.join(root, version))]
+    return paths + ([work] if os.path.isdir(work) else [])
 
 
 def label(program):
@@ -65,8 +65,8 @@ def label(program):
                 properties = text(server.read("build-data.properties"))
     except (zipfile.BadZipfile, IOError, OSError, KeyError):
         return None
-    found = re.search(r"^build\.label=(.*)$", properties, re.M)
-    return found.group(1).strip() if found else None
+    match = re.search(r"^build\.label=(.*)$", properties, re.M)
+    return match.group(1).strip() if match else None
 
 
 def packaged(program):
@@ -74,8 +74,8 @@ def packaged(program):
     owner = processes.run(["dpkg-query", "--search", program], SECONDS)
     name = owner.output.partition(":")[0] if owner.status == 0 else ""
     answer = processes.run(["dpkg-query", "--show", "--showformat", "${Version}", name], SECONDS) if name else None
-    found = re.match(r"(?:\d+:)?(\d+(?:\.\d+)*)", answer.output) if answer and answer.status == 0 else None
-    return found.group(1) if found else None
+    match = re.match(r"(?:\d+:)?(\d+(?:\.\d+)*)", answer.output) if answer and answer.status == 0 else None
+    return match.group(1) if match else None
 
 
 def text(content):
@@ -84,13 +84,13 @@ def text(content):
 
 def problem(program, version):
     """Why this file cannot be bazel of this version on this host, as a clause; None if it can. Root asks, so the file does not run."""
-    found = label(program)
-    if found is None:
+    program_version = label(program)
+    if program_version is None:
         return "it is no executable of bazel (no server is in it)"
-    if re.match(r"\d+(\.\d+)*", found) and re.match(r"\d+(\.\d+)*", found).group() != version:
-        return "it is bazel %s" % found
+    if re.match(r"\d+(\.\d+)*", program_version) and re.match(r"\d+(\.\d+)*", program_version).group() != version:
+        return "it is bazel %s" % program_version
     answer = processes.run(["ldd", program], SECONDS, dict(os.environ, LC_ALL="C"))
-    missing = sorted(set(re.findall(r"version `([^']+)' not found|(\S+) => not found", answer.output + answer.error)))
-    if missing:
-        return "this host has no %s" % ", ".join(one or other for one, other in missing)
+    symbols = sorted(set(re.findall(r"version `([^']+)' not found|(\S+) => not found", answer.output + answer.error)))
+    if symbols:
+        return "this host has no %s" % ", ".join(symbol or library for symbol, library in symbols)
     return None

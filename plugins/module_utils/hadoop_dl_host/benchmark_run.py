@@ -16,9 +16,9 @@ def main(root, networks, seconds, limit):
         return
     options = ["--seconds", str(seconds), "--output", "-"] + (["--networks", ",".join(networks)] if networks else [])
     answer = processes.run([command, "benchmark"] + options, limit)
-    found = [line for line in answer.output.splitlines() if line.startswith("{")]
-    if answer.late or not found:
+    json_lines = [line for line in answer.output.splitlines() if line.startswith("{")]
+    if answer.late or not json_lines:
         words = [line for line in answer.error.splitlines() if line.strip()] or ["it said nothing"]
         late = "it did not end within %d s" % limit
-        found = [json.dumps({"unanswered": "deeplearning benchmark: %s" % (late if answer.late else words[-1])})]
-    print(found[-1])
+        json_lines = [json.dumps({"unanswered": "deeplearning benchmark: %s" % (late if answer.late else words[-1])})]
+    print(json_lines[-1])

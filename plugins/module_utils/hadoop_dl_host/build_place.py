@@ -49,25 +49,25 @@ def is_ours(found, root):
 
 def recorded(before, root, user):
     """The record with this directory and this account. What an earlier release made here has no record, but its account has its home here."""
-    after = {"roots": dict(before.get("roots") or {}), "users": dict(before.get("users") or {})}
-    found = account(user)
-    ours = found is not None and is_ours(found, root)
-    if user not in after["users"]:
-        if found is not None and found.pw_uid < PEOPLE and not ours:
+    record = {"roots": dict(before.get("roots") or {}), "users": dict(before.get("users") or {})}
+    entry = account(user)
+    is_own_account = entry is not None and is_ours(entry, root)
+    if user not in record["users"]:
+        if entry is not None and entry.pw_uid < PEOPLE and not is_own_account:
             raise Refused(
                 "tensorflow_build_user must be an account that this role creates, or one of the site (uid %d or above), but %s is there with uid %d. "
-                "Nothing was changed. Name another one." % (PEOPLE, user, found.pw_uid)
+                "Nothing was changed. Name another one." % (PEOPLE, user, entry.pw_uid)
             )
-        after["users"][user] = found is not None and not ours
-    if root not in after["roots"]:
-        held = sorted(set(os.listdir(root)) - set(["lost+found"])) if os.path.isdir(root) else []
-        if (held and not ours) or (os.path.lexists(root) and not os.path.isdir(root)):
+        record["users"][user] = entry is not None and not is_own_account
+    if root not in record["roots"]:
+        contents = sorted(set(os.listdir(root)) - set(["lost+found"])) if os.path.isdir(root) else []
+        if (contents and not is_own_account) or (os.path.lexists(root) and not os.path.isdir(root)):
             raise Refused(
                 "tensorflow_build_root must be a new or empty directory, because builds write and remove there, but %s has %s. Nothing was changed. Name "
-                "another one." % (root, ", ".join(held[:5]) or "another kind of file")
+                "another one." % (root, ", ".join(contents[:5]) or "another kind of file")
             )
-        after["roots"][root] = os.path.isdir(root) and not ours
-    return after
+        record["roots"][root] = os.path.isdir(root) and not is_own_account
+    return record
 
 
 def present(record):
@@ -76,9 +76,9 @@ def present(record):
     paths = [
         (root, [path for path in [os.path.join(root, name) for name in OWN] if os.path.lexists(path)]) for root in roots
     ]
-    made = [name for name, existed in sorted((record.get("users") or {}).items()) if not existed]
-    accounts = [(name, account(name)) for name in made]
-    users = [name for name, found in accounts if found and any(is_ours(found, root) for root in roots)]
+    created_names = [name for name, existed in sorted((record.get("users") or {}).items()) if not existed]
+    accounts = [(name, account(name)) for name in created_names]
+    users = [name for name, entry in accounts if entry and any(is_ours(entry, root) for root in roots)]
     return [(root, below) for root, below in paths if os.path.isdir(root)], users
 
 

@@ -81,8 +81,8 @@ class Compiler(object):
             while len(self.waiting) < FEWEST and not self.closed:
                 self.change.wait(60)
             count = max(FEWEST // 4 if self.closed else FEWEST, len(self.waiting) // (2 * self.processes))
-            taken, self.waiting = self.waiting[:count], self.waiting[count:]
-            return [] if self.problem is not None else taken
+            batch, self.waiting = self.waiting[:count], self.waiting[count:]
+            return [] if self.problem is not None else batch
 
     def _compile(self, sources):
         with self.change:

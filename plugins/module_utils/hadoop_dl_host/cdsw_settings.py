@@ -14,16 +14,16 @@ LINE = r"^\s*(?:export\s+)?%s=(.*)$"
 
 def line_of(text, key):
     """The line that sets a key, which is the last one; None if none does."""
-    found = [line for line in text.splitlines() if re.match(LINE % re.escape(key), line)]
-    return found[-1] if found else None
+    lines = [line for line in text.splitlines() if re.match(LINE % re.escape(key), line)]
+    return lines[-1] if lines else None
 
 
 def with_line(text, key, line):
     """The text with this line for the key, in the place of the last one that sets it; None removes every line of the key."""
     lines = text.splitlines()
-    places = [place for place, one in enumerate(lines) if re.match(LINE % re.escape(key), one)]
+    places = [place for place, row in enumerate(lines) if re.match(LINE % re.escape(key), row)]
     if line is None:
-        lines = [one for place, one in enumerate(lines) if place not in places]
+        lines = [row for place, row in enumerate(lines) if place not in places]
     elif places:
         lines[places[-1]] = line
     else:
@@ -51,17 +51,17 @@ def nodes(output):
 
     A table of pods follows it, which has NAME and STATUS as well. A node whose STATUS is not True does not answer.
     """
-    header, found = [], None
+    header, gpus = [], None
     for line in output.splitlines():
         cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
         if "NAME" in cells and "STATUS" in cells:
             header = [] if "READY" in cells else cells
-            found = {} if header and found is None else found
+            gpus = {} if header and gpus is None else gpus
         elif header and len(cells) == len(header):
             row = dict(zip(header, cells))
             if row["STATUS"] not in ("False", "Unknown", "NotReady"):
-                found[row["NAME"]] = int(row["GPU"]) if row.get("GPU", "").isdigit() else None
-    return found
+                gpus[row["NAME"]] = int(row["GPU"]) if row.get("GPU", "").isdigit() else None
+    return gpus
 
 
 def ready(status, output):
@@ -73,6 +73,6 @@ def reason(status, output):
     lines = [
         line.strip() for line in output.splitlines() if line.strip() and not line.startswith("Sending detailed logs")
     ]
-    named = [line for line in lines if re.search(r"not running|Failed|not ready|^(ERROR|FAILED|WARNING)", line)]
-    said = named[0] if named else (lines or ["nothing"])[-1]
-    return "cdsw status ended with status %s and printed: %s" % ("none" if status is None else status, said)
+    problem_lines = [line for line in lines if re.search(r"not running|Failed|not ready|^(ERROR|FAILED|WARNING)", line)]
+    cause = problem_lines[0] if problem_lines else (lines or ["nothing"])[-1]
+    return "cdsw status ended with status %s and printed: %s" % ("none" if status is None else status, cause)

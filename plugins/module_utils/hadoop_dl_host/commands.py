@@ -10,11 +10,11 @@ ENDED = 124  # as coreutils' timeout
 
 def end_with_answer(module, argv, answer):
     """End the module with the answer of processes.run(). The sentence is in stderr as well, for tasks with a failed_when of their own."""
-    said = answer.error or ""
+    error_text = answer.error or ""
     if answer.late or answer.status == 127:
-        said = "%s\n%s" % (said, answer.problem) if said else answer.problem
+        error_text = "%s\n%s" % (error_text, answer.problem) if error_text else answer.problem
     status = ENDED if answer.late else answer.status
-    result = {"cmd": argv, "rc": status, "stdout": answer.output, "stderr": said, "changed": True}
+    result = {"cmd": argv, "rc": status, "stdout": answer.output, "stderr": error_text, "changed": True}
     if answer.problem:
         module.fail_json(msg=answer.problem, **result)
     module.exit_json(**result)

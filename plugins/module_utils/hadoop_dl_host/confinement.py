@@ -57,7 +57,7 @@ def refusal():
 
 def of_processes():
     """User number -> ids of the processes that have it as their real, effective or saved one; zombies do not count."""
-    found = {}
+    user_processes = {}
     for pid in os.listdir("/proc"):
         if not pid.isdigit():
             continue
@@ -68,8 +68,8 @@ def of_processes():
             continue
         if not fields.get("State", "").strip().startswith("Z"):
             for number in set(fields.get("Uid", "").split()):
-                found.setdefault(int(number), []).append(int(pid))
-    return found
+                user_processes.setdefault(int(number), []).append(int(pid))
+    return user_processes
 
 
 def has_account(number):
@@ -84,29 +84,29 @@ def has_account(number):
 
 def free_numbers(count, numbers=NUMBERS):
     """At most so many numbers that no account, no group and no process has."""
-    used = of_processes()
-    found = []
+    user_processes = of_processes()
+    selection = []
     for number in random.sample(list(numbers), len(numbers)):
-        if len(found) < count and number not in used and not has_account(number):
-            found.append(number)
-    return found
+        if len(selection) < count and number not in user_processes and not has_account(number):
+            selection.append(number)
+    return selection
 
 
 def asked(count):
     """So many free numbers. The question has a time limit, because a directory service may not answer."""
     try:
-        found = processes.limited(lambda: free_numbers(count), QUESTION)
+        numbers = processes.limited(lambda: free_numbers(count), QUESTION)
     except processes.Late:
         raise NotConfined(
             "The accounts of this host must be readable, but their service gave no answer within %d s. Check nsswitch.conf "
             "and the directory service (getent passwd %d)." % (QUESTION, NUMBERS[0])
         )
-    if len(found) < count:
+    if len(numbers) < count:
         raise NotConfined(
             "%d user numbers between %d and %d must be free, but accounts or processes have all others than %d. Free one."
-            % (count, NUMBERS[0], NUMBERS[-1], len(found))
+            % (count, NUMBERS[0], NUMBERS[-1], len(numbers))
         )
-    return found
+    return numbers
 
 
 def end_processes(number):
@@ -118,23 +118,23 @@ def end_processes(number):
         raise NotConfined("%d is no user number of confined programs." % number)
     end = processes.clock() + ENDING
     while True:
-        left = of_processes().get(number)
-        if not left:
+        pids = of_processes().get(number)
+        if not pids:
             return
         if processes.clock() > end:
             raise NotConfined(
                 "Processes of the user number %d must end but cannot be killed: %s. They wait in the kernel; see ps -o "
                 "pid,stat,wchan,args, and reboot the host if they stay."
-                % (number, ", ".join(str(pid) for pid in left[:10]))
+                % (number, ", ".join(str(pid) for pid in pids[:10]))
             )
-        other = [one for one in asked(2) if one != number][0]
+        killer = [candidate for candidate in asked(2) if candidate != number][0]
         child = os.fork()
         if child == 0:
             try:
                 os.setgroups([])
-                os.setresgid(other, other, other)
-                os.setresuid(other, number, other)
-                if os.geteuid() == number and os.getuid() == other:  # with root's real number it would kill everything
+                os.setresgid(killer, killer, killer)
+                os.setresuid(killer, number, killer)
+                if os.geteuid() == number and os.getuid() == killer:  # with root's real number it would kill everything
                     os.kill(-1, signal.SIGKILL)
             finally:
                 os._exit(0)
@@ -205,10 +205,10 @@ class Cell(object):
 
     def run(self, argv, seconds, variables):
         """As processes.run. When it returns, nothing of the user runs any more."""
-        more = {"HOME": self.path, "TMPDIR": self.temporary}
+        own_variables = {"HOME": self.path, "TMPDIR": self.temporary}
         try:
             answer = processes.run(
-                argv, seconds, dict(variables, **more), directory=self.path, prepare=self._preparation()
+                argv, seconds, dict(variables, **own_variables), directory=self.path, prepare=self._preparation()
             )
         finally:
             end_processes(self.number)
@@ -217,11 +217,11 @@ class Cell(object):
         return answer
 
     def _preparation(self):
-        hidden = [path for path in HIDDEN if os.path.isdir(path)]
+        paths = [path for path in HIDDEN if os.path.isdir(path)]
         root = os.path.realpath(self.path) + "/"
         # A test's /opt/deeplearning may be below /tmp.
-        hidden = [path for path in hidden if not root.startswith(os.path.realpath(path) + "/")]
-        return Entry(self.number, self.path, self.temporary, hidden, self.limits)
+        paths = [path for path in paths if not root.startswith(os.path.realpath(path) + "/")]
+        return Entry(self.number, self.path, self.temporary, paths, self.limits)
 
 
 class Entry(forked_child.Child):

@@ -107,31 +107,31 @@ class Apt(object):
 
     def chosen(self, packages):
         """URI and digest of the packages and of what they require, as apt chooses; and what is in no repository here."""
-        wrong = [one for one in packages if not PACKAGE.match(one)]
+        wrong = [package for package in packages if not PACKAGE.match(package)]
         if wrong:
             raise package_sets.SetError(
                 "The packages of a set of kind deb must be NAME or NAME=VERSION, but there is %s." % ", ".join(wrong)
             )
         relations = [
-            "--no-%s" % one for one in ("recommends", "suggests", "conflicts", "breaks", "replaces", "enhances")
+            "--no-%s" % kind for kind in ("recommends", "suggests", "conflicts", "breaks", "replaces", "enhances")
         ]
         listing = self.run("apt-cache", "depends", "--recurse", *(relations + list(packages)))
-        elsewhere = without_providers(listing.output)
+        system_packages = without_providers(listing.output)
         # What is of the system itself counts as installed, in a version that is new enough.
-        self.write("status", "".join(INSTALLED % name for name in sorted(elsewhere)))
+        self.write("status", "".join(INSTALLED % name for name in sorted(system_packages)))
         answer = self.run("apt-get", "-q", "--yes", "--print-uris", "install", *packages)
-        found = URI.findall(answer.output)
-        if answer.status != 0 or not found:
+        sources = URI.findall(answer.output)
+        if answer.status != 0 or not sources:
             raise package_sets.SetError(
                 "apt must be able to choose the packages %s of %s, but reports: %s"
                 % (", ".join(packages), self.url, said(answer))
             )
-        return found, sorted(elsewhere)
+        return sources, sorted(system_packages)
 
     def fetch(self, wanted):
         """Fetch these (address, file, digest). What apt reports; empty if all came."""
         places = [os.path.join(self.root, "fetched", str(number)) for number in range(len(wanted))]
-        words = [word for one, place in zip(wanted, places) for word in (one[0], place, one[2])]
+        words = [word for download, place in zip(wanted, places) for word in (download[0], place, download[2])]
         answer = self.run(HELPER, "-qq", "download-file", *words)
         if answer.status != 0:
             return said(answer)
@@ -146,11 +146,11 @@ class Apt(object):
 def take(source, target):
     """Copy a file that apt's user may still write, and remove it; a link is not followed."""
     descriptor = os.open(source, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    with os.fdopen(descriptor, "rb") as opened:
+    with os.fdopen(descriptor, "rb") as source_file:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise package_sets.SetError("%s must be a file, but is something else." % source)
-        with open(target, "wb") as written:
-            shutil.copyfileobj(opened, written, 1 << 20)
+        with open(target, "wb") as target_file:
+            shutil.copyfileobj(source_file, target_file, 1 << 20)
     os.unlink(source)
 
 
@@ -173,13 +173,13 @@ class Maker(package_sets.Maker):
     METADATA = package_sets.RECORD  # the index is among the record's files
 
     def check_programs(self):
-        lacking = [name for name in PROGRAMS if not processes.which(name)]
-        lacking += [] if os.access(HELPER, os.X_OK) else [HELPER]
-        if lacking:
+        missing_programs = [name for name in PROGRAMS if not processes.which(name)]
+        missing_programs += [] if os.access(HELPER, os.X_OK) else [HELPER]
+        if missing_programs:
             raise package_sets.SetError(
                 "The set %s of mirror_package_sets has kind: deb, which requires apt on the mirror host, but it has no %s. Make it on a host with Debian or "
                 "Ubuntu (scripts/mirror fetch does the same there), or remove the set."
-                % (self.name, ", ".join(lacking))
+                % (self.name, ", ".join(missing_programs))
             )
 
     def fill(self, draft, work, end):
@@ -191,29 +191,28 @@ class Maker(package_sets.Maker):
         for name, path in signed.items():
             shutil.copyfile(path, os.path.join(draft, name))
         self.fetch_index(apt, draft, url)
-        found, elsewhere = apt.chosen(self.packages)
-        wanted = [(uri, os.path.join(draft, self.path(uri, url)), digest) for uri, digest in found]
-        self.keep_files(draft, wanted)
-        missing = [triple for triple in wanted if not os.path.exists(triple[1])]
-        self.say("%s: %d packages" % (self.name, len(missing)))
-        problem = apt.fetch(missing) if missing else ""
+        sources, system_packages = apt.chosen(self.packages)
+        downloads = [(uri, os.path.join(draft, self.path(uri, url)), digest) for uri, digest in sources]
+        self.keep_files(draft, downloads)
+        missing_downloads = [triple for triple in downloads if not os.path.exists(triple[1])]
+        self.say("%s: %d packages" % (self.name, len(missing_downloads)))
+        problem = apt.fetch(missing_downloads) if missing_downloads else ""
         if problem:
             raise package_sets.SetError("The packages of the set %s could not be fetched: %s" % (self.name, problem))
         files = [os.path.relpath(os.path.join(top, name), draft) for top, _, names in os.walk(draft) for name in names]
         for path in files:
             os.chmod(os.path.join(draft, path), 0o644)
         Apt(os.path.join(work, "served"), "file:" + draft, repository["key"], end).update()  # as hosts will read it
-        self.write_record(draft, files, elsewhere)
-        return elsewhere
+        self.write_record(draft, files, system_packages)
+        return system_packages
 
     def fetch_index(self, apt, draft, url):
         """The index in each form that the signed file lists and the source has; one is enough for apt."""
         release = [name for name in ("InRelease", "Release") if os.path.exists(os.path.join(draft, name))][0]
         with open(os.path.join(draft, release), encoding="utf-8") as handle:
-            listed = INDEX.findall(handle.read())
+            rows = INDEX.findall(handle.read())
         problems = [
-            apt.fetch([("%s/%s" % (url, name), os.path.join(draft, name), "SHA256:" + digest)])
-            for digest, name in listed
+            apt.fetch([("%s/%s" % (url, name), os.path.join(draft, name), "SHA256:" + digest)]) for digest, name in rows
         ]
         if all(problems):
             raise package_sets.SetError(
@@ -233,23 +232,23 @@ class Maker(package_sets.Maker):
     def keep_files(self, draft, wanted):
         """What the served set has already, with the digest that apt expects, is not fetched again."""
         for _, path, digest in wanted:
-            held = os.path.join(self.place, os.path.relpath(path, draft))
-            if os.path.isfile(held) and digest == "SHA256:" + whole_files.sha256_of(held):
+            served_path = os.path.join(self.place, os.path.relpath(path, draft))
+            if os.path.isfile(served_path) and digest == "SHA256:" + whole_files.sha256_of(served_path):
                 whole_files.make_directory(os.path.dirname(path))
-                os.link(held, path)
+                os.link(served_path, path)
 
 
 def without_providers(listing):
     """The names in angle brackets of apt-cache depends, which no package here has or provides."""
-    found, provided, last = set(), set(), ""
+    bracketed_names, providers, last = set(), set(), ""
     for line in listing.splitlines():
         if line.startswith("    ") and last:
-            provided.add(last)
+            providers.add(last)
         else:
             word = line.split()[-1] if line.split() else ""
             last = word[1:-1] if word.startswith("<") else ""
-            found.update([last] if last else [])
-    return found - provided
+            bracketed_names.update([last] if last else [])
+    return bracketed_names - providers
 
 
 def said(answer, most=3):

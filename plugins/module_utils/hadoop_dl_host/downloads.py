@@ -90,10 +90,10 @@ def login_header(user, password):
 def netrc_header(url):
     """The login that the user's ~/.netrc, or the file of NETRC, has for this server; None without one."""
     try:
-        found = netrc.netrc(os.environ.get("NETRC")).authenticators(urlsplit(url).hostname or "")
+        credentials = netrc.netrc(os.environ.get("NETRC")).authenticators(urlsplit(url).hostname or "")
     except (IOError, OSError, netrc.NetrcParseError):
         return None
-    return login_header(found[0], found[2]) if found and found[0] and found[2] else None
+    return login_header(credentials[0], credentials[2]) if credentials and credentials[0] and credentials[2] else None
 
 
 # --- one request ---------------------------------------------------------------------------------------------------
@@ -121,15 +121,15 @@ class Redirects(HTTPRedirectHandler):
         self.elsewhere = elsewhere
 
     def redirect_request(self, req, fp, code, msg, headers, newurl):
-        same = server_of(newurl) == server_of(req.get_full_url())
-        if not same and not self.elsewhere:
+        same_server = server_of(newurl) == server_of(req.get_full_url())
+        if not same_server and not self.elsewhere:
             server = urlsplit(newurl).netloc.rpartition("@")[2]
             raise DownloadError("a redirect to another server (%s), which is not followed" % server, True)
         code = 307 if code == 308 else code  # what Python 2.7 and 3.6 know
         following = HTTPRedirectHandler.redirect_request(self, req, fp, code, msg, headers, newurl)
         if following is not None:
             following.headers.pop("Proxy-authorization", None)  # the proxy's handler sets it again
-            if not same:
+            if not same_server:
                 following.headers.pop("Authorization", None)
         return following
 
@@ -151,16 +151,16 @@ class Watch(object):
 
     def end(self):
         self.late = True
-        for one in self.sockets:
+        for sock in self.sockets:
             try:
-                one.shutdown(socket.SHUT_RDWR)
+                sock.shutdown(socket.SHUT_RDWR)
             except (IOError, OSError):
                 continue  # not connected any more
 
     def close(self):
         self.timer.cancel()
-        for one in self.sockets:
-            one.close()
+        for sock in self.sockets:
+            sock.close()
 
 
 def _connections(kind, watch, **settings):
@@ -263,11 +263,11 @@ def _receive(url, sink, limit, end, ca, login, proxied, each):
         if each is not None:
             each()
 
-    left = max(0.1, end - processes.clock())
-    watch = Watch(left)
+    seconds_left = max(0.1, end - processes.clock())
+    watch = Watch(seconds_left)
     try:
         headers = {"Authorization": login} if login else {}
-        answer = open_url(url, headers, ca, proxied, silence=min(SILENCE, left), watch=watch)
+        answer = open_url(url, headers, ca, proxied, silence=min(SILENCE, seconds_left), watch=watch)
         try:
             if answer.getcode() not in (200, None):  # None: of a file
                 raise DownloadError("status %d" % answer.getcode(), False, answer.getcode())
@@ -303,10 +303,10 @@ def _clock_hint(error):
 
 def fetch(url, path, sha256, size=0, seconds=3600, ca=None, proxied=False, mode=0o600):
     """Have the file at path, or raise DownloadError and leave what was there. Only the right bytes get this name."""
-    shown, part = without_secrets(url), "%s.part-%d" % (path, os.getpid())
-    for other in glob.glob(re.sub(r"([*?[])", r"[\1]", path) + ".part-*"):
-        if not whole_files.is_being_written(other):
-            os.unlink(other)
+    display_url, part = without_secrets(url), "%s.part-%d" % (path, os.getpid())
+    for old_part in glob.glob(re.sub(r"([*?[])", r"[\1]", path) + ".part-*"):
+        if not whole_files.is_being_written(old_part):
+            os.unlink(old_part)
 
     def leave_space():
         space = os.statvfs(part)
@@ -321,28 +321,28 @@ def fetch(url, path, sha256, size=0, seconds=3600, ca=None, proxied=False, mode=
         with create(part) as sink:
             login = None if "@" in urlsplit(url).netloc else netrc_header(url)
             try:
-                found, have = receive(
+                digest, have = receive(
                     url, sink, size or LARGEST, processes.clock() + seconds, ca, login, proxied, leave_space
                 )
             except DownloadError as problem:
                 raise DownloadError(
                     "%s is required, but it could not be fetched: %s. Check that it is served (curl -I %s)."
-                    % (shown, str(problem).replace(url, shown), shown)
+                    % (display_url, str(problem).replace(url, display_url), display_url)
                 )
             os.fsync(sink.fileno())
         if have > (size or LARGEST):
             raise DownloadError(
                 "%s must have %s bytes, but it has more. Nothing was installed. Check what that server delivers."
-                % (shown, "%d" % size if size else "at most %d" % LARGEST)
+                % (display_url, "%d" % size if size else "at most %d" % LARGEST)
             )
-        if found != sha256:
+        if digest != sha256:
             with open(part, "rb") as handle:
                 head = handle.read(64)
             page = re.search(b"<(!doctype|html|[?]xml)", head, re.I)
             raise DownloadError(
                 "%s must have the sha256 %s, but it has %s (%d bytes).%s It was not used."
-                % (shown, sha256, found, have, " It is a web page, such as a login page." if page else ""),
-                sha256=found,
+                % (display_url, sha256, digest, have, " It is a web page, such as a login page." if page else ""),
+                sha256=digest,
             )
         os.chmod(part, mode)
         os.rename(part, path)

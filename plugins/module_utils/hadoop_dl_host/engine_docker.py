@@ -36,9 +36,9 @@ def reason(text):
     lines = [re.sub(r"^docker: (?=Error response from daemon: )", "", line) for line in lines]
     lines = [line for line in lines if line and not AFTERWARDS.search(line)] or lines
     for pattern in CAUSES:
-        found = [line for line in lines if re.match(pattern, line)]
-        if found:
-            return (found[0] if pattern == r"(ERROR|E): " else found[-1]).rstrip(".")[:400]
+        causes = [line for line in lines if re.match(pattern, line)]
+        if causes:
+            return (causes[0] if pattern == r"(ERROR|E): " else causes[-1]).rstrip(".")[:400]
     return "no output"
 
 
@@ -60,16 +60,16 @@ class Docker(object):
         if answer.status == 0:
             answer = self.run(["info", "--format", "{{json .DockerRootDir}}"])
         try:
-            found = json.loads(answer.output.splitlines()[-1]) if answer.status == 0 and answer.output else ""
+            root_directory = json.loads(answer.output.splitlines()[-1]) if answer.status == 0 and answer.output else ""
         except ValueError:
-            found = ""
-        if not found:
-            told = answer.problem if answer.late or answer.status == 127 else reason(answer.error or answer.output)
+            root_directory = ""
+        if not root_directory:
+            cause = answer.problem if answer.late or answer.status == 127 else reason(answer.error or answer.output)
             raise Refused(
                 "Docker must answer on %s, but: %s. Start it, or set cdsw_engine_socket to the socket of CDSW's Docker."
-                % (self.socket, told)
+                % (self.socket, cause)
             )
-        return found
+        return root_directory
 
     def image(self, reference):
         """Id, size and labels of an image; None if there is none."""
@@ -78,10 +78,10 @@ class Docker(object):
             if "no such" in answer.error.lower():
                 return None
             raise Refused("Docker must tell about image %s, but: %s." % (reference, reason(answer.error)))
-        found = json.loads(answer.output)[0]
-        config = found.get("Config") or {}
-        begins = ["%s %s\n" % (name.upper(), json.dumps(config.get(name) or [])) for name in ("Entrypoint", "Cmd")]
-        return {"id": found["Id"], "size": found["Size"], "labels": config.get("Labels") or {}, "begins": begins}
+        image = json.loads(answer.output)[0]
+        config = image.get("Config") or {}
+        lines = ["%s %s\n" % (name.upper(), json.dumps(config.get(name) or [])) for name in ("Entrypoint", "Cmd")]
+        return {"id": image["Id"], "size": image["Size"], "labels": config.get("Labels") or {}, "begins": lines}
 
     def build(self, directory, tag, network, seconds):
         answer = self.run(
@@ -97,7 +97,7 @@ class Docker(object):
 
         The image then begins with the command, and docker commit cannot say that it begins with nothing; a Dockerfile can.
         """
-        begins = self.image(image)["begins"]
+        lines = self.image(image)["begins"]
         begin = ["create", "--name", name, "--network", "none", "--entrypoint", "/bin/sh", image, "-c", command]
         steps = [begin, ["cp", directory, "%s:%s" % (name, target)], ["start", "--attach", name]]
         self.run(["rm", "--force", name])  # of a run that was killed
@@ -113,7 +113,7 @@ class Docker(object):
         last = directory + "-last"
         os.mkdir(last)
         with open(os.path.join(last, "Dockerfile"), "w") as handle:
-            handle.write("FROM %s\n%s" % (image, "".join(begins)))
+            handle.write("FROM %s\n%s" % (image, "".join(lines)))
         self.build(last, image, "none", seconds)
 
     def ask(self, image, name, program, arguments):
@@ -143,13 +143,13 @@ class Docker(object):
         answer = self.run(
             ["images", "--quiet", "--no-trunc", "--filter", "dangling=true", "--filter", "label=" + label]
         )
-        return [stuck for stuck in [self.remove(one) for one in sorted(set(answer.output.split()))] if stuck]
+        return [stuck for stuck in [self.remove(image_id) for image_id in sorted(set(answer.output.split()))] if stuck]
 
     def save(self, reference, path, seconds):
         answer = self.run(["save", "--output", path, reference], seconds)
         if answer.status != 0:
-            told = "it did not end within %d s" % seconds if answer.late else reason(answer.error)
-            raise Refused("the image could not be saved as %s: %s" % (path, told))
+            cause = "it did not end within %d s" % seconds if answer.late else reason(answer.error)
+            raise Refused("the image could not be saved as %s: %s" % (path, cause))
 
 
 def answered(answer):
@@ -158,5 +158,5 @@ def answered(answer):
     try:
         return json.loads(lines[-1])
     except (IndexError, ValueError):
-        told = "it did not end in time" if answer.late else reason(answer.error or answer.output)
-        raise Refused(told)
+        cause = "it did not end in time" if answer.late else reason(answer.error or answer.output)
+        raise Refused(cause)

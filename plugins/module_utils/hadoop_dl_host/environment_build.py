@@ -44,7 +44,7 @@ def marker(tree, name):
 
 def promises(tree):
     """path (bytes) -> {component: (sha256, size)} of everything that was installed; ValueError if a list was changed."""
-    found = {}
+    path_rows = {}
     directory = os.path.join(tree, environment_tree.STATE)
     for entry in sorted(os.listdir(directory)) if os.path.isdir(directory) else []:
         component, dot, kind = entry.partition(".")
@@ -52,8 +52,8 @@ def promises(tree):
         if mark:
             rows = environment_bytes.read_manifest(os.path.join(directory, entry), mark.get("files_sha256", "none"))
             for path, row in rows.items():
-                found.setdefault(path, {})[component] = row
-    return found
+                path_rows.setdefault(path, {})[component] = row
+    return path_rows
 
 
 def write_component(tree, component, rows, **more):
@@ -113,19 +113,19 @@ def mount_of(path, mounts="/proc/self/mounts"):
         for line in handle:
             fields = line.split(" ")
             point = fields[1].replace("\\040", " ")
-            inside = (path + "/").startswith(point.rstrip("/") + "/")
-            if inside and len(point) >= len(best[0]):
+            is_inside = (path + "/").startswith(point.rstrip("/") + "/")
+            if is_inside and len(point) >= len(best[0]):
                 best = (point, fields[2], fields[3].split(","))
     return best
 
 
 def check_mount(directory):
     point, kind, options = mount_of(os.path.realpath(directory))
-    wrong = [name for name in ("ro", "noexec") if name in options] + [kind] * kind.startswith(("nfs", "cifs"))
-    if wrong:
+    obstacles = [name for name in ("ro", "noexec") if name in options] + [kind] * kind.startswith(("nfs", "cifs"))
+    if obstacles:
         raise Refused(
             "Environments need a local file system that is writable and may run programs. %s is on %s, which is mounted as "
-            "%s. Remount it, or mount a local file system there." % (directory, point, ", ".join(wrong))
+            "%s. Remount it, or mount a local file system there." % (directory, point, ", ".join(obstacles))
         )
 
 
@@ -164,10 +164,10 @@ class Component(object):
             shutil.rmtree(self.scratch, ignore_errors=True)
 
     def install(self):
-        started = packages.state_file(self.tree, self.name + ".started")
-        if os.path.exists(started):
+        start_file = packages.state_file(self.tree, self.name + ".started")
+        if os.path.exists(start_file):
             remove_drafts(self.tree)
-        whole_files.write_whole(started, b"")
+        whole_files.write_whole(start_file, b"")
         if marker(self.tree, self.name) is not None:
             os.unlink(packages.state_file(self.tree, self.name + ".json"))
         wheels = [entry for entry in self.entries if entry["project"] not in packages.TOOLS]
@@ -177,7 +177,7 @@ class Component(object):
         whole_files.write_whole(packages.state_file(self.tree, self.name + sealed_files.KIND), listed)
         wheels_sha256 = hashlib.sha256(listed).hexdigest()
         write_component(self.tree, self.name, rows, lock_sha256=self.digest, wheels_sha256=wheels_sha256)
-        os.unlink(started)
+        os.unlink(start_file)
 
     def fetched(self, entry):
         """Path of the entry's wheel."""
@@ -195,8 +195,8 @@ class Component(object):
     def unpacking(self, compiler):
         site = os.path.relpath(packages.site_packages(self.tree), self.tree)
         build = (marker(self.tree, "made") or {}).get("build")
-        known = sealed_files.known_wheels(self.environment, site, build)
-        return unpacking.Unpacking(self, site, os.path.join(self.environment, "bin", "python"), known, compiler)
+        known_wheels = sealed_files.known_wheels(self.environment, site, build)
+        return unpacking.Unpacking(self, site, os.path.join(self.environment, "bin", "python"), known_wheels, compiler)
 
     def run(self, command, timeout=None, **more):
         variables = packages.clean_variables(TMPDIR=self.scratch, PYTHONDONTWRITEBYTECODE="1", **more)

@@ -75,16 +75,16 @@ def deep_problem(path):
     try:
         expected = read_manifest(os.path.join(path, tree.STATE, "files.txt"), seal["files_sha256"])
         present = set(relative for relative, _ in tree.entries(path.encode("utf-8")))
-        found = contents(path, sorted(present & set(expected)))
+        digests = contents(path, sorted(present & set(expected)))
     except (IOError, OSError, ValueError) as error:
         return "cannot be checked: %s" % error
-    gone = sorted(set(expected) - present)
-    changed = sorted(relative for relative, sha256 in found.items() if sha256 != expected[relative][0])
-    planted = sorted(relative for relative in present - set(expected) if tree.is_bytecode(relative))
+    missing_paths = sorted(set(expected) - present)
+    changed = sorted(relative for relative, sha256 in digests.items() if sha256 != expected[relative][0])
+    foreign_paths = sorted(relative for relative in present - set(expected) if tree.is_bytecode(relative))
     groups = (
-        (gone, "gone"),
+        (missing_paths, "gone"),
         (changed, "with other bytes"),
-        (planted, "bytecode that was not compiled at the installation"),
+        (foreign_paths, "bytecode that was not compiled at the installation"),
     )
     parts = [tree.counted(names, word) for names, word in groups if names]
     return ", ".join(parts) or None

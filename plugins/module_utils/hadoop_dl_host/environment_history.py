@@ -29,14 +29,14 @@ def current_of(root):
 def activations(root):
     """Name of each environment below envs -> number of its last activation (0 for none): a sequence, not a clock."""
     directory = os.path.join(root, "envs")
-    found = {}
+    numbers = {}
     for entry in os.listdir(directory) if os.path.isdir(directory) else []:
         path = os.path.join(directory, entry)
         if not entry.startswith(".") and names.is_state(path):
             number = (environment_tree.read_json(packages.state_file(path, ACTIVATED)) or {}).get("number", 0)
             name = names.name_of(entry)
-            found[name] = max(found.get(name, 0), number)
-    return found
+            numbers[name] = max(numbers.get(name, 0), number)
+    return numbers
 
 
 def earlier(root, to=""):
@@ -48,11 +48,11 @@ def earlier(root, to=""):
     numbers = activations(root)
     order = sorted(numbers, key=lambda name: (numbers[name], name), reverse=True)
     if to:
-        found = [name for name in order if to in (name, names.stack_of(name))]
+        candidates = [name for name in order if to in (name, names.stack_of(name))]
     else:
-        found = [name for name in order if name != current and numbers[name]]
-    if not found:
-        there = ", ".join(sorted(numbers)) or "none"
-        return None, "%s is not installed" % to if to else "no other environment was active (installed: %s)" % there
-    problem = names.problem(os.path.join(root, "envs", found[0]))
-    return (None, "%s: %s" % (found[0], problem)) if problem else (found[0], None)
+        candidates = [name for name in order if name != current and numbers[name]]
+    if not candidates:
+        all_names = ", ".join(sorted(numbers)) or "none"
+        return None, "%s is not installed" % to if to else "no other environment was active (installed: %s)" % all_names
+    problem = names.problem(os.path.join(root, "envs", candidates[0]))
+    return (None, "%s: %s" % (candidates[0], problem)) if problem else (candidates[0], None)

@@ -34,12 +34,12 @@ def stack_of(name):
 def trees(environment):
     """Paths of the environment's trees, the oldest first; a directory X, which older versions made, is the very first."""
     parent, name = os.path.split(environment)
-    found = [(0, environment)] if os.path.isdir(environment) and not os.path.islink(environment) else []
+    numbered_paths = [(0, environment)] if os.path.isdir(environment) and not os.path.islink(environment) else []
     for entry in os.listdir(parent) if os.path.isdir(parent) else []:
         match = TREE.match(entry)
         if match and match.group("name") == name:
-            found.append((int(match.group("number")), os.path.join(parent, entry)))
-    return [path for _, path in sorted(found)]
+            numbered_paths.append((int(match.group("number")), os.path.join(parent, entry)))
+    return [path for _, path in sorted(numbered_paths)]
 
 
 def next_tree(environment):
@@ -63,19 +63,19 @@ def look(environment):
     Intact is a sealed tree whose files are as they were sealed: the one that X points to, else the newest.
     """
     live = live_tree(environment)
-    found = environment_tree.problem(live) if live else "not installed"
-    if live and found is None:
+    live_problem = environment_tree.problem(live) if live else "not installed"
+    if live and live_problem is None:
         return live, None
     for path in reversed(trees(environment)):
         if path != live and environment_tree.seal_of(path) is not None and environment_tree.problem(path) is None:
-            return path, found
-    return None, found
+            return path, live_problem
+    return None, live_problem
 
 
 def unsealed_tree(environment):
     """The newest tree, when an earlier run has not finished it; else None."""
-    found = [path for path in trees(environment) if TREE.match(path)]
-    return found[-1] if found and environment_tree.seal_of(found[-1]) is None and is_state(found[-1]) else None
+    paths = [path for path in trees(environment) if TREE.match(path)]
+    return paths[-1] if paths and environment_tree.seal_of(paths[-1]) is None and is_state(paths[-1]) else None
 
 
 def problem(environment):

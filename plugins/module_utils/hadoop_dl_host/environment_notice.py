@@ -37,26 +37,26 @@ WAY_BACK = """\
 
 def parts(tree):
     """What people know of the environment: its Python, TensorFlow, Keras and TensorFlowOnSpark."""
-    found = dict(entry.split(" ", 1) for entry in packages.installed(tree))
-    known = [name for name in sorted(found) if re.match(r"^tensorflow(-cpu|-gpu)?$", name)]
-    known += [name for name in PARTS[1:] if name in found]
+    versions = dict(entry.split(" ", 1) for entry in packages.installed(tree))
+    part_names = [name for name in sorted(versions) if re.match(r"^tensorflow(-cpu|-gpu)?$", name)]
+    part_names += [name for name in PARTS[1:] if name in versions]
     place = packages.site_packages(tree)
     python = re.sub(r"^python", "Python ", os.path.basename(os.path.dirname(place))) if place else "no Python"
-    return ", ".join([python] + ["%s %s" % (name, found[name]) for name in known])
+    return ", ".join([python] + ["%s %s" % (name, versions[name]) for name in part_names])
 
 
 def before(root, name):
     """The environment that was active before this one and is still there; None without one."""
     numbers = activations(root)
-    others = [other for other in numbers if other != name and numbers[other]]
-    return max(others, key=lambda other: (numbers[other], other)) if others else None
+    candidates = [candidate for candidate in numbers if candidate != name and numbers[candidate]]
+    return max(candidates, key=lambda other: (numbers[other], other)) if candidates else None
 
 
 def text(root, path, since):
     """What the file says of the environment at `path`."""
     name = os.path.basename(path)
     former = before(root, name)
-    said = TEXT % {
+    notice = TEXT % {
         "active": name,
         "since": since,
         "has": parts(names.live_tree(path) or path),
@@ -65,8 +65,8 @@ def text(root, path, since):
     }
     if former:
         python = os.path.join(root, "envs", former, "bin", "python")
-        said += WAY_BACK % {"before": former, "python": python}
-    return said
+        notice += WAY_BACK % {"before": former, "python": python}
+    return notice
 
 
 def file_of(path):
@@ -100,10 +100,10 @@ def differs(root, path, switches):
     link = os.path.join(root, NAME)
     try:
         with open(file_of(path), "rb") as handle:
-            known = handle.read().decode("utf-8", "replace")
+            content = handle.read().decode("utf-8", "replace")
     except (IOError, OSError):
         return True
-    return switches or not os.path.islink(link) or os.readlink(link) != TARGET or known != wanted(root, path, False)
+    return switches or not os.path.islink(link) or os.readlink(link) != TARGET or content != wanted(root, path, False)
 
 
 def write(root, path, switches):

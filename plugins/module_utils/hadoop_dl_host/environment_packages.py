@@ -41,13 +41,13 @@ def parse_section(text):
 
 def sections(text):
     """component -> section of a whole lock, each as hadoop_dl.data.locks gives it to a role."""
-    found = {}
+    section_lines = {}
     for _number, component, line, _match in lock_lines.lines(text):
         if line.startswith("#"):
-            found[component] = [line]
+            section_lines[component] = [line]
         elif component:
-            found[component].append(line)
-    return dict((name, "\n".join(part) + "\n") for name, part in found.items())
+            section_lines[component].append(line)
+    return dict((name, "\n".join(part) + "\n") for name, part in section_lines.items())
 
 
 def lock_digest(section):
@@ -73,13 +73,13 @@ def site_packages(environment):
 
 def installed(tree):
     """ "project version" of what is in the tree, by the names of its dist-info directories."""
-    found = set()
+    projects = set()
     directory = site_packages(tree)
     for name in os.listdir(directory) if directory else []:
         match = re.match(r"^([^-]+)-([^-]+)\.dist-info$", name)
         if match:
-            found.add("%s %s" % (canonical(match.group(1)), match.group(2)))
-    return found
+            projects.add("%s %s" % (canonical(match.group(1)), match.group(2)))
+    return projects
 
 
 # --- processes -----------------------------------------------------------------------------------------------------
@@ -120,11 +120,11 @@ def end_with_result(module, work, directory, after=""):
 def in_use(directories):
     """Process ids that run from these directories or have their libraries mapped."""
     prefixes = [path + os.sep for path in directories]
-    found = []
+    pids = []
     for pid in os.listdir("/proc"):
-        if pid.isdigit() and int(pid) != os.getpid() and any(_touches("/proc/" + pid, one) for one in prefixes):
-            found.append(int(pid))
-    return sorted(found)
+        if pid.isdigit() and int(pid) != os.getpid() and any(_touches("/proc/" + pid, prefix) for prefix in prefixes):
+            pids.append(int(pid))
+    return sorted(pids)
 
 
 def _touches(process, prefix):

@@ -20,26 +20,26 @@ DAMAGED = "damaged.json"  # written by the comparison of all bytes, so that the 
 def lines(path):
     """One line per file and link of the tree: size, modification time in seconds, path. Sorted, as bytes."""
     root = path if isinstance(path, bytes) else path.encode("utf-8")
-    found = []
+    tree_lines = []
     for relative, status in entries(root, bytecode=False):
         # Index 8 is the time in whole seconds: exact, where st_mtime is a rounded float.
         numbers = "%d %d " % (status.st_size, status[8])
-        found.append(numbers.encode("ascii") + relative)
-    return sorted(found, key=lambda line: line.split(b" ", 2)[2])
+        tree_lines.append(numbers.encode("ascii") + relative)
+    return sorted(tree_lines, key=lambda line: line.split(b" ", 2)[2])
 
 
 def entries(root, bytecode=True):
     """Path (bytes, relative) and lstat of every file and link below root, without the state. bytecode: Python's, too."""
-    waiting = [b""]
-    while waiting:
-        directory = waiting.pop()
+    queue = [b""]
+    while queue:
+        directory = queue.pop()
         for name in os.listdir(os.path.join(root, directory)):
             if (not directory and name == STATE.encode()) or (not bytecode and is_bytecode(name)):
                 continue
             relative = os.path.join(directory, name) if directory else name
             status = os.lstat(os.path.join(root, relative))
             if stat.S_ISDIR(status.st_mode):
-                waiting.append(relative)
+                queue.append(relative)
             else:
                 yield relative, status
 
@@ -56,8 +56,8 @@ def read_json(path):
     """The mapping in a file; None without the file, empty if it is damaged."""
     try:
         with open(path, "rb") as handle:
-            found = json.loads(handle.read().decode("utf-8"))
-        return found if isinstance(found, dict) else {}
+            content = json.loads(handle.read().decode("utf-8"))
+        return content if isinstance(content, dict) else {}
     except (IOError, OSError):
         return None
     except ValueError:
@@ -72,12 +72,12 @@ def seal_of(path):
 def changes(path, present=None):
     """Three sorted lists of paths: those that the sealed tree had and are gone, those that changed, those that are new."""
     with open(os.path.join(path, STATE, "tree.txt"), "rb") as handle:
-        before = dict(_keyed(handle.read().split(b"\n")))
-    now = dict(_keyed(lines(path) if present is None else present))
-    gone = sorted(name for name in before if name not in now)
-    changed = sorted(name for name in before if name in now and now[name] != before[name])
-    new = sorted(name for name in now if name not in before)
-    return gone, changed, new
+        sealed_rows = dict(_keyed(handle.read().split(b"\n")))
+    tree_rows = dict(_keyed(lines(path) if present is None else present))
+    missing_paths = sorted(name for name in sealed_rows if name not in tree_rows)
+    changed = sorted(name for name in sealed_rows if name in tree_rows and tree_rows[name] != sealed_rows[name])
+    new = sorted(name for name in tree_rows if name not in sealed_rows)
+    return missing_paths, changed, new
 
 
 def _keyed(tree):
@@ -105,10 +105,10 @@ def state(path):
         present = lines(path)
         if digest(present) == seal.get("tree_sha256"):
             return None, []
-        gone, changed, new = changes(path, present)
+        missing_paths, changed, new = changes(path, present)
     except (IOError, OSError, ValueError) as error:
         return "cannot be checked: %s" % error, []
-    parts = [counted(names, word) for names, word in ((gone, "gone"), (changed, "changed")) if names]
+    parts = [counted(names, word) for names, word in ((missing_paths, "gone"), (changed, "changed")) if names]
     if parts:
         return "files changed since it was sealed: " + ", ".join(parts), []
     return (None, [name.decode("utf-8", "replace") for name in new]) if new else ("the seal is damaged", [])

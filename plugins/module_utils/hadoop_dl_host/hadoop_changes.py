@@ -45,32 +45,32 @@ class Change(object):
         return {} if self.data is None else hadoop_files.values(self.path, self.data)
 
     def set(self, key, value):
-        there, known = self.values().get(key, ""), self.known.get(key)
-        listed = hadoop_files.words(there)
-        result, listing = value, key in hadoop_files.LISTS
+        current, record = self.values().get(key, ""), self.known.get(key)
+        words = hadoop_files.words(current)
+        new_value, listing = value, key in hadoop_files.LISTS
         if listing:
-            result = there if value in listed else ",".join(listed + [value])
-        accepted = (result, known and known["ours"], hadoop_files.DEFAULTS.get(key))
-        if there and not listing and there not in accepted:
-            raise Differs(DIFFERS % (self.path, value, key, there))
-        if known is None and there == result:
+            new_value = current if value in words else ",".join(words + [value])
+        accepted = (new_value, record and record["ours"], hadoop_files.DEFAULTS.get(key))
+        if current and not listing and current not in accepted:
+            raise Differs(DIFFERS % (self.path, value, key, current))
+        if record is None and current == new_value:
             return  # the site has it
-        before = known["before"] if known else hadoop_files.raw_of(self.path, self.data, key)
-        self.entry["settings"][key] = {"before": before, "wanted": value, "ours": result, "list": listing}
-        if there != result:
-            self.put(key, hadoop_files.written(self.path, key, result))
+        original = record["before"] if record else hadoop_files.raw_of(self.path, self.data, key)
+        self.entry["settings"][key] = {"before": original, "wanted": value, "ours": new_value, "list": listing}
+        if current != new_value:
+            self.put(key, hadoop_files.written(self.path, key, new_value))
 
     def undo(self, key, known):
         """What was there before; what somebody changed since stays, without the word that was added to a list."""
-        there = self.values().get(key)
-        if there is None:
+        current = self.values().get(key)
+        if current is None:
             return
-        listed = hadoop_files.words(there)
-        if there == known["ours"]:
+        words = hadoop_files.words(current)
+        if current == known["ours"]:
             self.put(key, known["before"])
-        elif known["list"] and known["wanted"] in listed:
-            left = ",".join(one for one in listed if one != known["wanted"])
-            self.put(key, hadoop_files.written(self.path, key, left) if left else None)
+        elif known["list"] and known["wanted"] in words:
+            remainder = ",".join(word for word in words if word != known["wanted"])
+            self.put(key, hadoop_files.written(self.path, key, remainder) if remainder else None)
 
     def put(self, key, raw):
         self.data = hadoop_files.with_raw(self.path, self.data, key, raw)

@@ -92,32 +92,32 @@ class Reader(object):
         self.text = ""
 
     def close(self, tag, closed):
-        one = self.found[-1]
+        prop = self.found[-1]
         if tag == "name":
-            one.name = self.text.strip()
+            prop.name = self.text.strip()
         elif tag == "value":
-            one.value, one.span = self.text, (one.span[0], closed)
+            prop.value, prop.span = self.text, (prop.span[0], closed)
         elif tag == "final":
-            one.final = self.text.strip() == "true"
+            prop.final = self.text.strip() == "true"
 
 
 def effective(found):
     """Name -> the property that counts: the last one with a value, unless an earlier one is final."""
-    kept = {}
-    for one in found:
-        if one.name and one.value is not None and not (one.name in kept and kept[one.name].final):
-            kept[one.name] = one
-    return kept
+    properties = {}
+    for prop in found:
+        if prop.name and prop.value is not None and not (prop.name in properties and properties[prop.name].final):
+            properties[prop.name] = prop
+    return properties
 
 
 def xml_values(data):
-    return dict((name, one.value.strip()) for name, one in effective(Reader(data).read().found).items())
+    return dict((name, prop.value.strip()) for name, prop in effective(Reader(data).read().found).items())
 
 
 def xml_raw(data, name):
     """The <value> element of a property as it is written; None if it has none."""
-    one = effective(Reader(data).read().found).get(name)
-    return None if one is None or one.span is None else data[one.span[0] : one.span[1]].decode("utf-8")
+    prop = effective(Reader(data).read().found).get(name)
+    return None if prop is None or prop.span is None else data[prop.span[0] : prop.span[1]].decode("utf-8")
 
 
 def element(value):
@@ -127,15 +127,15 @@ def element(value):
 def xml_with(data, name, raw):
     """The file with this <value> element for the property, which is added at the end; None removes the property."""
     reader = Reader(data).read()
-    one = effective(reader.found).get(name)
-    if one is None:
+    prop = effective(reader.found).get(name)
+    if prop is None:
         return data if raw is None else inserted(data, reader.end, name, raw)
     if raw is None:
-        start, end = whole_line(data, one.start, one.end)
+        start, end = whole_line(data, prop.start, prop.end)
         return data[:start] + data[end:]
-    if one.span is None or one.written_in_attributes:
+    if prop.span is None or prop.written_in_attributes:
         raise Unusable("have %s in elements of its own, not in attributes" % name)
-    return data[: one.span[0]] + raw.encode("utf-8") + data[one.span[1] :]
+    return data[: prop.span[0]] + raw.encode("utf-8") + data[prop.span[1] :]
 
 
 def inserted(data, place, name, raw):
@@ -152,9 +152,9 @@ def newline(data):
 
 def whole_line(data, start, end):
     """The place, with its line if nothing else is in it."""
-    line, after = data.rfind(b"\n", 0, start) + 1, data.find(b"\n", end) + 1
-    alone = after and not data[line:start].strip(SPACES) and not data[end:after].strip()
-    return (line, after) if alone else (start, end)
+    line, line_end = data.rfind(b"\n", 0, start) + 1, data.find(b"\n", end) + 1
+    alone = line_end and not data[line:start].strip(SPACES) and not data[end:line_end].strip()
+    return (line, line_end) if alone else (start, end)
 
 
 # container-executor.cfg: KEY=VALUE lines, those after [SECTION] belong to it, and the first one of a key counts. # begins a comment anywhere, and a key
@@ -236,4 +236,4 @@ def written(path, key, value):
 
 
 def words(value):
-    return [one.strip() for one in (value or "").split(",") if one.strip()]
+    return [word.strip() for word in (value or "").split(",") if word.strip()]

@@ -26,8 +26,8 @@ def refusal(output):
 
 def answer(output):
     """The last line of Hadoop's answer that is neither a warning of its log nor its usage, which follows some answers."""
-    said = output.split("\nUsage: hadoop fs ")[0]
-    return ([line for line in said.splitlines() if "WARN" not in line] or ["no word"])[-1]
+    message = output.split("\nUsage: hadoop fs ")[0]
+    return ([line for line in message.splitlines() if "WARN" not in line] or ["no word"])[-1]
 
 
 def shown(arguments):
@@ -81,19 +81,19 @@ class Hdfs(object):
     def default_file_system(self):
         """fs.defaultFS of the cluster, such as hdfs://nameservice1 or maprfs://; hdfs:// if neither is set."""
         values = self.site()
-        found = values.get("fs.defaultFS") or values.get("fs.default.name") or "hdfs://"
-        return found[:-1] if found.endswith(":///") else found.rstrip("/") if not found.endswith("://") else found
+        uri = values.get("fs.defaultFS") or values.get("fs.default.name") or "hdfs://"
+        return uri[:-1] if uri.endswith(":///") else uri.rstrip("/") if not uri.endswith("://") else uri
 
     def check_launcher(self):
         """root runs Hadoop's launcher, Java, and the settings that they read."""
         script = '. "$1" && printf "%s\\n" "$HADOOP_HOME" "$HADOOP_CONF_DIR" "$JAVA_HOME"'
         answer = processes.run(["/bin/sh", "-c", script, "sh", self.environment_file], ASK)
         places = (answer.output.split("\n") + [""] * 3)[:3]  # the last ones may be empty
-        found = processes.foreign(code(*places)) if os.geteuid() == 0 else None
-        if found:
+        foreign_file = processes.foreign(code(*places)) if os.geteuid() == 0 else None
+        if foreign_file:
             raise Failure(
                 "Hadoop's launcher must be writable by root alone, because root runs it, but others may change %s. Nothing was changed in HDFS. "
-                "Correct its owner and mode (chown root, chmod go-w)." % found[0]
+                "Correct its owner and mode (chown root, chmod go-w)." % foreign_file[0]
             )
 
     def must(self, arguments, timeout=ASK):
@@ -129,13 +129,13 @@ class Hdfs(object):
         """(exit status, path -> size of the files that are there, what it said); of a directory, its files. kind: d for directories."""
         status, output = self.run(["-ls"] + paths, ASK)
         rows = [line.split() for line in output.splitlines() if line.startswith(kind)]
-        found = dict((row[7], int(row[4])) for row in rows if len(row) == 8 and row[4].isdigit())
+        sizes = dict((row[7], int(row[4])) for row in rows if len(row) == 8 and row[4].isdigit())
         if status == LATE:
             raise Failure(
                 "HDFS must answer, but `hdfs dfs -ls %s` did not: %s. Check that HDFS is up."
                 % (shown(paths), answer(output))
             )
-        return status, found, output
+        return status, sizes, output
 
     def missing_directories(self, path):
         """Those of a directory and its parents that are not there, the deepest first."""
@@ -143,5 +143,5 @@ class Hdfs(object):
         while path not in ("", "/"):
             paths.append(path)
             path = os.path.dirname(path)
-        found = self.listed(["-d"] + paths, "d")[1]
-        return [path for path in paths if path not in found]
+        existing_paths = self.listed(["-d"] + paths, "d")[1]
+        return [path for path in paths if path not in existing_paths]

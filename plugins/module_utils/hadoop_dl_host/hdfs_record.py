@@ -20,21 +20,21 @@ def read(path):
 
 def add(path, names, directories, user):
     """Record files before they are uploaded, with the directories that are made for them; the deepest are first there."""
-    found = read(path)
-    written = {
-        "files": sorted(set(found["files"] + names)),
-        "directories": sorted(set(found["directories"] + directories), key=lambda one: (-one.count("/"), one)),
+    record = read(path)
+    new_record = {
+        "files": sorted(set(record["files"] + names)),
+        "directories": sorted(set(record["directories"] + directories), key=lambda one: (-one.count("/"), one)),
         "user": user,
     }
     whole_files.make_directory(os.path.dirname(path))
-    whole_files.write_json(path, written)
+    whole_files.write_json(path, new_record)
 
 
 def forget(path, names):
     """Of files that are gone."""
-    found = read(path)
-    if set(found["files"]) & set(names):
-        whole_files.write_json(path, dict(found, files=[name for name in found["files"] if name not in names]))
+    record = read(path)
+    if set(record["files"]) & set(names):
+        whole_files.write_json(path, dict(record, files=[name for name in record["files"] if name not in names]))
 
 
 def archives_of(settings):

@@ -29,17 +29,17 @@ def missing(environment, lock):
     if environment_names.look(environment)[0]:
         return []
     tree = environment_build.unfinished_tree(environment)
-    known = []
+    digests = []
     live = environment_names.live_tree(environment)
     if live and packages.site_packages(live):
         site = os.path.relpath(packages.site_packages(live), live)
         sealed = sealed_files.known_wheels(environment, site, None)
-        known = [sha256 for sha256, copies in sealed.items() if any(copy.is_there() for copy in copies)]
-    found = []
+        digests = [sha256 for sha256, copies in sealed.items() if any(copy.is_there() for copy in copies)]
+    missing_entries = []
     for component, section in packages.sections(lock).items():
         if not (tree and environment_build.is_complete(tree, component, packages.lock_digest(section))):
-            found += [entry for entry in packages.parse_section(section) if entry["sha256"] not in known]
-    return found
+            missing_entries += [entry for entry in packages.parse_section(section) if entry["sha256"] not in digests]
+    return missing_entries
 
 
 def make(directory):
@@ -72,21 +72,21 @@ class Wheels(Hdfs):
 
     def read(self, entries, directory):
         """Have wheels in the local directory; those that are not there afterwards, and what HDFS answered."""
-        wanted = [entry for entry in largest_first(entries) if not has(directory, entry)]
-        if not wanted:
+        wheels = [entry for entry in largest_first(entries) if not has(directory, entry)]
+        if not wheels:
             return [], ""
-        problem = room.shortage(directory, sum(entry["size"] for entry in wanted), len(wanted))
+        problem = room.shortage(directory, sum(entry["size"] for entry in wheels), len(wheels))
         if problem:
-            return wanted, problem
+            return wheels, problem
         make(directory)
-        for entry in wanted:
+        for entry in wheels:
             path = os.path.join(directory, name_of(entry))
             if os.path.lexists(path):
                 os.unlink(path)
-        status, output = self.run(["-get"] + [self.path(entry) for entry in wanted] + [directory], limit(wanted))
-        left = [entry for entry in wanted if not has(directory, entry)]
+        status, output = self.run(["-get"] + [self.path(entry) for entry in wheels] + [directory], limit(wheels))
+        remaining_entries = [entry for entry in wheels if not has(directory, entry)]
         reason = answer(output) if status else "files of another size"
-        return left, "`hdfs dfs -get` answered: %s" % reason if left else ""
+        return remaining_entries, "`hdfs dfs -get` answered: %s" % reason if remaining_entries else ""
 
     def publish(self, entries, kept, local, fetch, record, replication):
         """Put what is missing there, and remove the wheels that no lock needs, whoever put them there; the names of both.
@@ -94,25 +94,25 @@ class Wheels(Hdfs):
         fetch: gets one entry from the mirror into a directory, verified. kept: sha256 of every wheel that is still needed.
         """
         sizes, is_there = self.look()
-        wanted = largest_first(entry for entry in entries if sizes.get(self.path(entry)) != entry["size"])
-        if wanted:
-            made = [] if is_there else self.missing_directories(self.directory)
-            hdfs_record.add(record, [self.path(entry) for entry in wanted], made, self.user)
+        missing_entries = largest_first(entry for entry in entries if sizes.get(self.path(entry)) != entry["size"])
+        if missing_entries:
+            new_directories = [] if is_there else self.missing_directories(self.directory)
+            hdfs_record.add(record, [self.path(entry) for entry in missing_entries], new_directories, self.user)
             make(local)
-            for entry in wanted:
+            for entry in missing_entries:
                 if not has(local, entry):
                     part = os.path.join(local, entry["file"])  # of a fetch that failed or was killed
                     if os.path.lexists(part):
                         os.unlink(part)
                     os.rename(fetch(entry, local), os.path.join(local, name_of(entry)))
-            if made:
+            if new_directories:
                 self.must(READABLE + ["-mkdir", "-p", self.directory])
             copies = ["-D", "dfs.replication=%d" % replication] if replication else []
-            paths = [os.path.join(local, name_of(entry)) for entry in wanted]
-            self.must(READABLE + copies + ["-put", "-f"] + paths + [self.directory], limit(wanted) + PUT)
+            paths = [os.path.join(local, name_of(entry)) for entry in missing_entries]
+            self.must(READABLE + copies + ["-put", "-f"] + paths + [self.directory], limit(missing_entries) + PUT)
         names = dict((path, os.path.basename(path)) for path in sizes)
-        superfluous = sorted(path for path in names if WHEEL.match(names[path]) and names[path][:64] not in kept)
-        if superfluous:
-            self.must(["-rm", "-f", "-skipTrash"] + superfluous)
-            hdfs_record.forget(record, superfluous)
-        return [entry["file"] for entry in wanted], superfluous
+        old_paths = sorted(path for path in names if WHEEL.match(names[path]) and names[path][:64] not in kept)
+        if old_paths:
+            self.must(["-rm", "-f", "-skipTrash"] + old_paths)
+            hdfs_record.forget(record, old_paths)
+        return [entry["file"] for entry in missing_entries], old_paths

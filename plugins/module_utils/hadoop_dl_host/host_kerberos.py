@@ -37,13 +37,13 @@ def setting(system, paths, name, level=0):
     for path in paths[:MOST]:
         for line in (system.text(path) or "").splitlines():
             own = re.match(r"\s*%s\s*=\s*([^\s#;]+)" % name, line)
-            other = re.match(r"\s*(include|includedir)\s+(/\S+)", line)
+            include = re.match(r"\s*(include|includedir)\s+(/\S+)", line)
             if own:
                 return own.group(1)
-            if other and level < DEEPEST:
-                found = setting(system, included(system, *other.groups()), name, level + 1)
-                if found:
-                    return found
+            if include and level < DEEPEST:
+                value = setting(system, included(system, *include.groups()), name, level + 1)
+                if value:
+                    return value
     return None
 
 

@@ -146,8 +146,8 @@ class HostLock(object):
     def _holder(self):
         try:
             os.lseek(self.descriptor, 0, os.SEEK_SET)
-            found = json.loads(os.read(self.descriptor, 4096).decode("utf-8", "replace"))
-            return "%s (process %d)" % (found["purpose"], found["pid"])
+            holder = json.loads(os.read(self.descriptor, 4096).decode("utf-8", "replace"))
+            return "%s (process %d)" % (holder["purpose"], holder["pid"])
         except (ValueError, KeyError, TypeError):
             return "Another run"
 

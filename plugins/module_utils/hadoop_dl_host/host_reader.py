@@ -47,44 +47,44 @@ class Reader(host_system.System):
 
     def managed(self):
         """What this project's roles installed of CUDA, cuDNN and NCCL, by their own records: versions, and entries of the inputs."""
-        found = {}
+        component_versions = {}
         for name in ("cuda", "cudnn", "nccl"):
             versions, items = [], []
             try:
                 record = json.loads(self.text(ROOT + "/etc/gpu-check-%s.json" % name) or "{}")
-                versions = sorted(["%s" % one for one in record.get(name, [])], key=host_system.version_key)
+                versions = sorted(["%s" % version for version in record.get(name, [])], key=host_system.version_key)
                 items = [
                     {"version": "%s" % item["version"], "cuda": "%s" % item["cuda"]}
                     for item in record.get(name + "_items") or []
                 ]
             except (ValueError, AttributeError, TypeError, KeyError):
                 pass  # a torn record: the receipt beside it tells
-            found[name] = versions
+            component_versions[name] = versions
             if name != "cuda":
-                found[name + "_items"] = items
-        return found
+                component_versions[name + "_items"] = items
+        return component_versions
 
     def pythons(self):
         """Interpreters by version, such as {"2.7": "/usr/bin/python2.7"}."""
-        found = {}
+        interpreters = {}
         for directory in ("/usr/local/bin", "/usr/bin"):
             for path in self.glob(directory + "/python[23].*"):
                 match = re.match(r".*/python(\d\.\d+)$", path)
                 if match:
-                    found[match.group(1)] = path
-        return found
+                    interpreters[match.group(1)] = path
+        return interpreters
 
     def java(self):
         """Java homes by version, such as [{"home": "/usr/lib/jvm/java-11", "version": "11.0.21", "major": "11"}]."""
-        found, seen = [], set()
+        homes, real_paths = [], set()
         for home in [home for pattern in JAVA_HOMES for home in self.glob(pattern)]:
             real = os.path.realpath(self.at(home))
-            if real in seen or not (os.path.exists(real + "/bin/java") or os.path.exists(real + "/jre/bin/java")):
+            if real in real_paths or not (os.path.exists(real + "/bin/java") or os.path.exists(real + "/jre/bin/java")):
                 continue
-            seen.add(real)
+            real_paths.add(real)
             version = host_system.java_version(real)
-            found.append({"home": home, "version": version, "major": host_system.java_major(version)})
-        return found
+            homes.append({"home": home, "version": version, "major": host_system.java_major(version)})
+        return homes
 
     def hadoop(self):
         for distribution, pattern in HADOOP_HOMES:
@@ -108,8 +108,8 @@ class Reader(host_system.System):
 
     def configurations(self, hadoop, names):
         """The directories of Hadoop's configuration: its own, and those that inputs name."""
-        named = [name for name in names if name.startswith("/") and self.exists(name + "/core-site.xml")]
-        return set(named + [(hadoop or {}).get("conf_dir") or "/etc/hadoop/conf"])
+        input_directories = [name for name in names if name.startswith("/") and self.exists(name + "/core-site.xml")]
+        return set(input_directories + [(hadoop or {}).get("conf_dir") or "/etc/hadoop/conf"])
 
     def named(self, names):
         """Of the paths and accounts that inputs name: whether the path exists; the account's number and home, None if there is none.
@@ -132,29 +132,29 @@ class Reader(host_system.System):
         return {"paths": paths, "accounts": accounts, "sparks": sparks}
 
     def disk_free_mb(self):
-        result = {}
+        free_space = {}
         for path in ("/opt", "/usr", "/tmp"):
             existing = self.at(path)
             while not os.path.exists(existing):
                 existing = os.path.dirname(existing)
             stat = os.statvfs(existing)
-            result[path] = stat.f_bavail * stat.f_frsize // (1024 * 1024)
-        return result
+            free_space[path] = stat.f_bavail * stat.f_frsize // (1024 * 1024)
+        return free_space
 
     def receipts(self):
         """The receipt of each role, and the first difference between it and the host."""
-        found = {}
+        receipts = {}
         for path in self.glob(ROOT + "/state/*.json"):
             try:
                 receipt = json.loads(self.text(path) or "")
                 problem = self.receipt_problem(receipt)
-                found[os.path.basename(path)[: -len(".json")]] = {"digest": receipt["digest"], "problem": problem}
+                receipts[os.path.basename(path)[: -len(".json")]] = {"digest": receipt["digest"], "problem": problem}
             except (ValueError, KeyError, TypeError, AttributeError):
-                found[os.path.basename(path)[: -len(".json")]] = {
+                receipts[os.path.basename(path)[: -len(".json")]] = {
                     "digest": None,
                     "problem": "%s is not readable" % path,
                 }
-        return found
+        return receipts
 
     def receipt_problem(self, receipt):
         """The first difference between a receipt and the host, as a sentence; None if there is none."""
@@ -162,18 +162,18 @@ class Reader(host_system.System):
 
     def environments(self):
         """Environments by name; problem is None for one that is sealed and intact, also if files were added."""
-        found = {}
+        envs = {}
         for path in self.glob(ROOT + "/envs/*"):
             name = os.path.basename(path)  # a link; its trees are NAME.1, NAME.2, and NAME.client has settings
             if name.startswith(".") or re.search(r"\.(\d+|client)$", name) or not os.path.isdir(self.at(path)):
                 continue
             problem, added = environment_tree.state(self.at(path))
             seal = environment_tree.seal_of(self.at(path)) or {}
-            found[name] = {"problem": problem, "python": seal.get("python"), "contents": seal.get("contents_sha256")}
-            found[name]["lock"] = seal.get("lock_sha256")
+            envs[name] = {"problem": problem, "python": seal.get("python"), "contents": seal.get("contents_sha256")}
+            envs[name]["lock"] = seal.get("lock_sha256")
             if added:
-                found[name]["added"] = added[:3] + ["and %d more" % (len(added) - 3)] * (len(added) > 3)
-        return found
+                envs[name]["added"] = added[:3] + ["and %d more" % (len(added) - 3)] * (len(added) > 3)
+        return envs
 
     def maintenance(self):
         """The manager in whose maintenance mode an upgrade has the host (the action plugin manager_maintenance); None for none."""

@@ -225,16 +225,16 @@ class System(object):
     def nvidia(self):
         gpus, switches = self.nvidia_devices()
         kind, running = self.loaded_driver()
-        listed = None
+        names = None
         if not gpus and self.exists("/usr/bin/nvidia-smi"):  # no PCI bus to read here, as in a container
             output = self.output(["/usr/bin/nvidia-smi", "-L"])
-            listed = re.findall(r"^GPU \d+: (.*?) \(UUID", output or "", re.M) if output is not None else None
+            names = re.findall(r"^GPU \d+: (.*?) \(UUID", output or "", re.M) if output is not None else None
         if running and any(gpu["device"] > NEWEST_DEVICE for gpu in gpus):
             self.add_capabilities(gpus)
         return {
             "gpus": gpus,
             "nvswitches": switches,
-            "listed": listed,
+            "listed": names,
             "driver": running,
             "module": kind,
             "installed": self.driver_library(),
@@ -246,11 +246,11 @@ class System(object):
         argv = ["/usr/bin/nvidia-smi", "--query-gpu=pci.bus_id,compute_cap", "--format=csv,noheader"]
         output = self.output(argv) if self.exists(argv[0]) else None
         # 00000000:3B:00.0, 9.0; sysfs writes the domain with four digits, and small letters.
-        found = re.findall(r"^\s*[0-9A-F]{4}([0-9A-F]{4}:[0-9A-F:.]+), (\d+\.\d)\s*$", output or "", re.M | re.I)
-        known = dict((address.lower(), capability) for address, capability in found)
+        rows = re.findall(r"^\s*[0-9A-F]{4}([0-9A-F]{4}:[0-9A-F:.]+), (\d+\.\d)\s*$", output or "", re.M | re.I)
+        capabilities = dict((address.lower(), capability) for address, capability in rows)
         for gpu in gpus:
-            if gpu["address"].lower() in known:
-                gpu["compute_cap"] = known[gpu["address"].lower()]
+            if gpu["address"].lower() in capabilities:
+                gpu["compute_cap"] = capabilities[gpu["address"].lower()]
 
     def loaded_driver(self):
         """Kind (open, proprietary) and version of the driver that runs in the kernel now; None, None without one."""
@@ -291,9 +291,9 @@ class System(object):
 
     def library(self, name):
         """Versions of cuDNN or NCCL, from the names of its files: in a package's place, in CUDA's, or beside it."""
-        found = []
+        versions = []
         for place in ("/usr/local/cuda*/lib64", "/usr/local/cuda-*/" + name + "-*/lib*") + LIBRARIES:
             for path in self.glob(place + "/lib" + name + ".so.*"):
                 match = re.match(r"\d+(\.\d+)*$", os.path.basename(path)[len("lib" + name + ".so.") :])
-                found += [match.group(0)] if match else []
-        return sorted(set(found), key=version_key)
+                versions += [match.group(0)] if match else []
+        return sorted(set(versions), key=version_key)

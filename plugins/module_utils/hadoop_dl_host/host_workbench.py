@@ -61,12 +61,12 @@ def read_settings(text):
     """The SETTINGS of cdsw.conf that are set, the last line of each; None without the file."""
     if text is None:
         return None
-    found = {}
+    settings = {}
     for line in text.splitlines():
         match = re.match(r"""^\s*(?:export\s+)?(\w+)=(?:"([^"]*)"|'([^']*)'|([^\s#]*))\s*(?:#.*)?$""", line)
         if match and match.group(1) in SETTINGS:
-            found[match.group(1)] = next((value for value in match.groups()[1:] if value), "")
-    return found
+            settings[match.group(1)] = next((value for value in match.groups()[1:] if value), "")
+    return settings
 
 
 def restart_pending(text):
@@ -122,8 +122,8 @@ def packages(system, names):
     query = ["/usr/bin/rpm", "-q", "--qf", "%{NAME} %{VERSION}-%{RELEASE}\\n"] + list(names)
     # The status counts those that are missing.
     text = system.output(query, accepted=range(len(names) + 1)) if system.exists(query[0]) else None
-    found = re.findall(r"^(\S+) (\S+)$", text or "", re.M)
-    return dict((name, version) for name, version in found if name in names)
+    rows = re.findall(r"^(\S+) (\S+)$", text or "", re.M)
+    return dict((name, version) for name, version in rows if name in names)
 
 
 def containers(system):

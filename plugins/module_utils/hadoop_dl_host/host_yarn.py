@@ -77,16 +77,16 @@ def read(system, directories, home):
 
 def executor_config(system, directories, home):
     """Where the setuid program reads container-executor.cfg, absolute or from the program's directory; None if no program says so."""
-    named = [parsed(system.at("%s/%s" % (directory, SITE)))[0].get(PROGRAM) for directory in sorted(directories)]
-    for program in named + [home + one for one in PROGRAMS if home]:
+    programs = [parsed(system.at("%s/%s" % (directory, SITE)))[0].get(PROGRAM) for directory in sorted(directories)]
+    for program in programs + [home + path for path in PROGRAMS if home]:
         place = os.path.realpath(system.at(program)) if program and program.startswith("/") else ""
         if not os.path.isfile(place):
             continue
         with open(place, "rb") as handle:
-            found = COMPILED.search(handle.read(hadoop_files.LARGEST))
-        if found:
+            match = COMPILED.search(handle.read(hadoop_files.LARGEST))
+        if match:
             directory = os.path.dirname(place[len(system.root) :])
-            return os.path.normpath(os.path.join(directory, found.group(0).decode("ascii")))
+            return os.path.normpath(os.path.join(directory, match.group(0).decode("ascii")))
     return None
 
 
@@ -124,9 +124,9 @@ def matters(name):
 def read_file(path, entry):
     """The values that matter, and those that this project set."""
     values, problem = parsed(path)
-    kept = dict((name, value) for name, value in values.items() if value and matters(name))
-    ours = dict((name, one) for name, one in entry.items() if matters(name))
-    return {"settings": kept, "ours": ours, "problem": problem}
+    settings = dict((name, value) for name, value in values.items() if value and matters(name))
+    own_values = dict((name, setting) for name, setting in entry.items() if matters(name))
+    return {"settings": settings, "ours": own_values, "problem": problem}
 
 
 def recorded(text):
@@ -134,7 +134,7 @@ def recorded(text):
     try:
         files = json.loads(text or "{}").get("files") or {}
         return dict(
-            (path, dict((name, "%s" % one["ours"]) for name, one in entry["settings"].items()))
+            (path, dict((name, "%s" % setting["ours"]) for name, setting in entry["settings"].items()))
             for path, entry in files.items()
         )
     except (ValueError, AttributeError, TypeError, KeyError):
@@ -145,6 +145,6 @@ def drained(text):
     """Name in YARN -> since when this project has it out; a torn record is none."""
     try:
         nodes = json.loads(text or "{}").get("nodes") or {}
-        return dict((name, "%s" % one["since"]) for name, one in nodes.items())
+        return dict((name, "%s" % node["since"]) for name, node in nodes.items())
     except (ValueError, AttributeError, TypeError, KeyError):
         return {}

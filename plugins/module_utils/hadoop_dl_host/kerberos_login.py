@@ -56,8 +56,8 @@ def log_in(principal, keytab, cache, lifetime=None):
     if answer.status == 127:
         raise NoLogin("kinit is required to log in as %s, but is missing. Install krb5-workstation" % principal)
     if answer.problem:
-        said = answer.problem if answer.late else (answer.error or answer.output or "nothing").splitlines()[-1]
-        raise NoLogin("the login to Kerberos as %s with %s must work, but: %s" % (principal, keytab, said))
+        cause = answer.problem if answer.late else (answer.error or answer.output or "nothing").splitlines()[-1]
+        raise NoLogin("the login to Kerberos as %s with %s must work, but: %s" % (principal, keytab, cause))
 
 
 @contextlib.contextmanager
@@ -69,7 +69,7 @@ def logged_in(principal, keytab, user=None, directory="/run"):
     if not principal:
         yield None
         return
-    before = os.environ.get(CACHE)
+    previous_cache = os.environ.get(CACHE)
     place = tempfile.mkdtemp(prefix="deeplearning-login-", dir=directory if os.path.isdir(directory) else None)
     try:
         # Java takes the name as a path: no FILE: before it.
@@ -82,8 +82,8 @@ def logged_in(principal, keytab, user=None, directory="/run"):
         os.environ[CACHE] = cache
         yield cache
     finally:
-        if before is None:
+        if previous_cache is None:
             os.environ.pop(CACHE, None)
         else:
-            os.environ[CACHE] = before
+            os.environ[CACHE] = previous_cache
         shutil.rmtree(place, ignore_errors=True)

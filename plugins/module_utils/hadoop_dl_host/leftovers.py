@@ -46,7 +46,7 @@ def noted(path):
 
 def table(user):
     """Process id -> (parent, session) of this user's processes; zombies have ended."""
-    found = {}
+    process_table = {}
     for pid in os.listdir("/proc"):
         if not pid.isdigit():
             continue
@@ -58,19 +58,19 @@ def table(user):
         except (IOError, OSError, ValueError):
             continue  # it has ended
         if owner == [str(user)] and state not in "ZX":
-            found[int(pid)] = (int(parent), int(session))
-    return found
+            process_table[int(pid)] = (int(parent), int(session))
+    return process_table
 
 
 def left(sessions, user):
     """The processes of these sessions, and what they started."""
     running = table(user)
-    chosen = set(pid for pid, (_, session) in running.items() if session in sessions)
+    pids = set(pid for pid, (_, session) in running.items() if session in sessions)
     while True:
-        more = set(pid for pid, (parent, _) in running.items() if parent in chosen) - chosen
-        if not more:
-            return chosen
-        chosen |= more
+        children = set(pid for pid, (parent, _) in running.items() if parent in pids) - pids
+        if not children:
+            return pids
+        pids |= children
 
 
 def send(pids, number):
@@ -86,17 +86,17 @@ def end(path, user):
     """End everything that is left of the programs whose sessions are written down there; the ids of what cannot be ended."""
     sessions = noted(path)
     limit = processes.clock() + ENDING
-    stopped = set()
-    chosen = left(sessions, user)
-    while chosen:
+    stopped_pids = set()
+    pids = left(sessions, user)
+    while pids:
         if processes.clock() > limit:
-            return sorted(chosen)
-        new = chosen - stopped
+            return sorted(pids)
+        new = pids - stopped_pids
         # A process that is stopped starts no other one, so nothing escapes between the look and the kill.
-        send(new or chosen, signal.SIGSTOP if new else signal.SIGKILL)
-        stopped |= new
+        send(new or pids, signal.SIGSTOP if new else signal.SIGKILL)
+        stopped_pids |= new
         time.sleep(0 if new else PAUSE)
-        chosen = left(sessions, user)
+        pids = left(sessions, user)
     try:
         os.unlink(path)
     except OSError as error:

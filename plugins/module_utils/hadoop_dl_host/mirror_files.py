@@ -150,17 +150,17 @@ def problems_of(artifacts, root):
 
 def unique(artifacts):
     """The artifacts of several stacks without those that they share."""
-    found = {}
+    unique_artifacts = {}
     for artifact in artifacts:
         check_artifact(artifact)
         key = (artifact["folder"], artifact["name"])
-        if key in found and found[key]["sha256"] != artifact["sha256"]:
+        if key in unique_artifacts and unique_artifacts[key]["sha256"] != artifact["sha256"]:
             raise index.MirrorError(
                 "%s must have one sha256, but it is named with two. Correct mirror_files, or write the locks again: scripts/stack lock"
                 % artifact["name"]
             )
-        found[key] = artifact
-    return [found[key] for key in sorted(found)]
+        unique_artifacts[key] = artifact
+    return [unique_artifacts[key] for key in sorted(unique_artifacts)]
 
 
 def megabytes(size):
@@ -168,16 +168,16 @@ def megabytes(size):
 
 
 def check_space(artifacts, root):
-    needed = sum(artifact.get("size") or 0 for artifact in artifacts)
+    required_bytes = sum(artifact.get("size") or 0 for artifact in artifacts)
     for artifact in artifacts:
         part = os.path.join(root, ".staging", artifact["sha256"])
-        needed -= os.path.getsize(part) if os.path.exists(part) else 0
+        required_bytes -= os.path.getsize(part) if os.path.exists(part) else 0
     status = os.statvfs(root)
     free = status.f_bavail * status.f_frsize
-    if needed > free:
+    if required_bytes > free:
         raise index.MirrorError(
             "%s are required under %s, but %s are free. Free some space there, or set mirror_root to a larger file system; what "
-            "is already fetched stays." % (megabytes(needed), root, megabytes(free))
+            "is already fetched stays." % (megabytes(required_bytes), root, megabytes(free))
         )
 
 
@@ -191,20 +191,20 @@ def manifest_of(root):
 
 def write_manifest(artifacts, root):
     """Add verified artifacts to manifest.json, drop those that are gone, and write the index; True when one changed."""
-    held = {path: entry for path, entry in manifest_of(root).items() if os.path.isfile(os.path.join(root, path))}
+    rows = {path: entry for path, entry in manifest_of(root).items() if os.path.isfile(os.path.join(root, path))}
     for artifact in artifacts:
         path = artifact["folder"] + "/" + artifact["name"]
         size = os.path.getsize(place_of(artifact, root))
-        held[path] = {"sha256": artifact["sha256"], "size": size}
-    text = whole_files.json_text({"schema": 1, "artifacts": held})
+        rows[path] = {"sha256": artifact["sha256"], "size": size}
+    text = whole_files.json_text({"schema": 1, "artifacts": rows})
     path = os.path.join(root, "manifest.json")
     if os.path.isfile(path):
         with open(path, encoding="utf-8") as handle:
             if handle.read() == text:
-                return mirror_pages.write(root, held)
+                return mirror_pages.write(root, rows)
     draft = os.path.join(root, ".staging", "manifest.json")
     whole_files.write_whole(path, text.encode("utf-8"), draft)
-    mirror_pages.write(root, held)
+    mirror_pages.write(root, rows)
     return True
 
 
@@ -217,21 +217,21 @@ class only_one(object):  # noqa: N801  (reads as a sentence: with only_one(root)
 
     def __enter__(self):
         self.handle = open(self.path, "a+")
-        started = time.monotonic()
-        told = False
+        start = time.monotonic()
+        is_announced = False
         while True:
             try:
                 fcntl.lockf(self.handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 return self
             except OSError:
-                if time.monotonic() - started > LOCK_WAIT:
+                if time.monotonic() - start > LOCK_WAIT:
                     raise index.MirrorError(
                         "One run at a time must fill the mirror, but another one has held %s for %d s. Wait for it, "
                         "or find it with: fuser %s" % (self.path, LOCK_WAIT, self.path)
                     ) from None
-                if self.progress and not told:
+                if self.progress and not is_announced:
                     self.progress("waiting for another run that fills this mirror")
-                    told = True
+                    is_announced = True
                 time.sleep(1)
 
     def __exit__(self, *_):
@@ -255,13 +255,13 @@ def fetch_artifacts(artifacts, root, index_url=None, progress=None, workers=2, d
     try:
         prepare(root, artifacts)
         with only_one(root, say):
-            wrong = problems_of(artifacts, root)
-            missing = [artifact for artifact in artifacts if artifact["name"] in wrong]
+            reasons = problems_of(artifacts, root)
+            missing = [artifact for artifact in artifacts if artifact["name"] in reasons]
             missing.sort(key=lambda artifact: -(artifact.get("size") or 0))  # the large ones first: they decide the end
             check_space(missing, root)
             problems = _fetch_all(missing, root, index_url, say, workers, deadline, pause)
-            held = [artifact for artifact in artifacts if artifact["name"] not in problems]
-            write_manifest(held, root)
+            intact_artifacts = [artifact for artifact in artifacts if artifact["name"] not in problems]
+            write_manifest(intact_artifacts, root)
     except OSError as error:
         raise index.MirrorError(disk_problem(error, root)) from error
     if problems:
@@ -290,12 +290,12 @@ def disk_problem(error, root):
 
 def _fetch_all(missing, root, index_url, say, workers, deadline, pause):
     problems = {}
-    done = [0]
+    counter = [0]
     guard = threading.Lock()
     end = time.monotonic() + deadline if deadline else None
 
     def one(artifact):
-        started = last = time.monotonic()
+        start = last = time.monotonic()
 
         def report(have):
             nonlocal last
@@ -312,11 +312,11 @@ def _fetch_all(missing, root, index_url, say, workers, deadline, pause):
 
         fetch_one(artifact, root, index_url, report, pause)
         with guard:
-            done[0] += 1
+            counter[0] += 1
             size = os.path.getsize(place_of(artifact, root))
             say(
                 "[%d/%d] %s, %s in %.1f s"
-                % (done[0], len(missing), artifact["name"], megabytes(size), time.monotonic() - started)
+                % (counter[0], len(missing), artifact["name"], megabytes(size), time.monotonic() - start)
             )
 
     with ThreadPoolExecutor(workers) as pool:

@@ -55,14 +55,14 @@ def parse_index(body, content_type, base):
         ]
     parser = _Links()
     parser.feed(body)
-    found = []
+    files = []
     for link in parser.links:
         url, _, fragment = urllib.parse.urljoin(base, link).partition("#")
         match = re.match(r"sha256=([0-9a-f]{64})$", fragment)
         name = urllib.parse.unquote(urllib.parse.urlsplit(url).path.rpartition("/")[2])
         if name.endswith((".whl", ".tar.gz", ".zip", ".tgz", ".tar.bz2", ".egg")):
-            found.append({"name": name, "url": url, "sha256": match.group(1) if match else None, "size": None})
-    return found
+            files.append({"name": name, "url": url, "sha256": match.group(1) if match else None, "size": None})
+    return files
 
 
 def index_address(index_url=None):
@@ -100,16 +100,16 @@ def with_login_of(index_url, url):
 
 def secrets_of(variables):
     """What must not appear in any output: logins and queries of addresses, and the whole value if it is no address."""
-    found = set()
+    secrets = set()
     for name, value in variables.items():
         parts = urllib.parse.urlsplit(value)
         if parts.scheme in ("http", "https", "socks5") or name.lower() in ("http_proxy", "https_proxy"):
             login = value.rpartition("@")[0].rpartition("//")[2] if "@" in value else ""
             password = login.partition(":")[2]
-            found.update((login, password, urllib.parse.unquote(password), parts.query))
+            secrets.update((login, password, urllib.parse.unquote(password), parts.query))
         elif not value.startswith("/") and name.lower() != "no_proxy":
-            found.add(value)
-    return found - {""}
+            secrets.add(value)
+    return secrets - {""}
 
 
 def open_url(url, headers=None, host_ca=None):
@@ -208,31 +208,31 @@ def offers(project, index_url=None, pause=time.sleep, host_ca=None):
         with open_url(url, {"Accept": ACCEPT}, host_ca) as answer:
             return page_of(answer, url), answer.headers.get("Content-Type", ""), answer.geturl()
 
-    named = {} if host_ca is None else {"ca": "mirror_ca"}
-    body, content_type, address = patiently("The index page of " + project, url, read, pause, **named)
+    options = {} if host_ca is None else {"ca": "mirror_ca"}
+    body, content_type, address = patiently("The index page of " + project, url, read, pause, **options)
     try:
-        found = parse_index(body, content_type, address)
+        listing = parse_index(body, content_type, address)
     except (ValueError, KeyError, TypeError):
-        found = []
-    if not found:
+        listing = []
+    if not listing:
         raise MirrorError(
             "The index page of %s is required, but %s answers something that lists no files (it begins %r). A login page or "
             "a captive portal answers like this: log in, or set the proxy in mirror_environment."
             % (project, without_secrets(url), body.strip()[:60])
         )
-    found = [dict(offer, url=with_login_of(url, offer["url"])) for offer in found]
+    listing = [dict(offer, url=with_login_of(url, offer["url"])) for offer in listing]
     with _pages_guard:
-        _pages[url] = found
-    return found
+        _pages[url] = listing
+    return listing
 
 
 def find_offer(artifact, index_url=None, pause=time.sleep, host_ca=None):
     """The index's file with the artifact's sha256; a file of that name with other bytes is refused."""
-    listed = offers(artifact["project"], index_url, pause, host_ca)
-    for offer in listed:
+    files = offers(artifact["project"], index_url, pause, host_ca)
+    for offer in files:
         if offer["sha256"] == artifact["sha256"]:
             return offer
-    for offer in listed:
+    for offer in files:
         if offer["name"] == artifact["name"]:
             if offer["sha256"] is None:  # an index without hashes: the download itself is checked
                 return offer
@@ -243,5 +243,5 @@ def find_offer(artifact, index_url=None, pause=time.sleep, host_ca=None):
             )
     raise MirrorError(
         "%s is required, but %s lists %d files of %s without it. Use an index that has it: PIP_INDEX_URL in mirror_environment."
-        % (artifact["name"], without_secrets(index_address(index_url)), len(listed), artifact["project"])
+        % (artifact["name"], without_secrets(index_address(index_url)), len(files), artifact["project"])
     )

@@ -34,14 +34,14 @@ def pages(held):
             projects.setdefault(project, []).append((path, held[path]["sha256"]))
     if not projects:
         return {}
-    found = {FOLDER + "/" + PAGE: _page((project + "/", project) for project in sorted(projects))}
+    page_texts = {FOLDER + "/" + PAGE: _page((project + "/", project) for project in sorted(projects))}
     for project, files in projects.items():
         links = [
             ("../../%s#sha256=%s" % (urllib.parse.quote(path), sha256), path.partition("/")[2])
             for path, sha256 in files
         ]
-        found["%s/%s/%s" % (FOLDER, project, PAGE)] = _page(links)
-    return found
+        page_texts["%s/%s/%s" % (FOLDER, project, PAGE)] = _page(links)
+    return page_texts
 
 
 def _page(links):
@@ -52,9 +52,9 @@ def _page(links):
 
 def write(root, held):
     """Make the pages those of the manifest; whether one changed. Pages that are not of this project are kept."""
-    wanted = pages(held)
-    changed = remove(root, set(wanted))
-    for path, text in sorted(wanted.items()):
+    page_texts = pages(held)
+    changed = remove(root, set(page_texts))
+    for path, text in sorted(page_texts.items()):
         place = os.path.join(root, path)
         if _text(place) != text:
             whole_files.make_directory(os.path.dirname(place))
@@ -79,8 +79,8 @@ def remove(root, kept=()):
 def written(root):
     """Paths of the pages that write() wrote."""
     folder = os.path.join(root, FOLDER)
-    found = ["%s/%s/%s" % (FOLDER, name, PAGE) for name in _names(folder)] + [FOLDER + "/" + PAGE]
-    return [path for path in found if MARK in (_text(os.path.join(root, path)) or "")]
+    paths = ["%s/%s/%s" % (FOLDER, name, PAGE) for name in _names(folder)] + [FOLDER + "/" + PAGE]
+    return [path for path in paths if MARK in (_text(os.path.join(root, path)) or "")]
 
 
 def _names(folder):

@@ -10,8 +10,8 @@ BUILT = "built/"  # of earlier versions, which built wheels of source distributi
 
 def held_of(artifacts, held):
     """Paths of the manifest's rows that are one of these artifacts, or below built/; sorted."""
-    wanted = {"%(folder)s/%(name)s" % artifact: artifact["sha256"] for artifact in artifacts}
-    return sorted(path for path, row in held.items() if path.startswith(BUILT) or wanted.get(path) == row.get("sha256"))
+    hashes = {"%(folder)s/%(name)s" % artifact: artifact["sha256"] for artifact in artifacts}
+    return sorted(path for path, row in held.items() if path.startswith(BUILT) or hashes.get(path) == row.get("sha256"))
 
 
 def prune(root, artifacts, dry=False):
@@ -23,12 +23,12 @@ def prune(root, artifacts, dry=False):
     if dry or not os.path.isdir(os.path.join(root, ".staging")):
         return held_of(artifacts, mirror_files.manifest_of(root))
     with mirror_files.only_one(root):
-        gone = held_of(artifacts, mirror_files.manifest_of(root))
-        for path in gone:
+        paths = held_of(artifacts, mirror_files.manifest_of(root))
+        for path in paths:
             _remove(root, path)
-        if gone:
+        if paths:
             mirror_files.write_manifest((), root)
-    return gone
+    return paths
 
 
 def _remove(root, path):

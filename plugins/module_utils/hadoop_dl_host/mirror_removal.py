@@ -12,27 +12,27 @@ ARTIFACT = re.compile(r"^[A-Za-z0-9][\w.+-]*(/[A-Za-z0-9][\w.+-]*)+$")  # below 
 
 def remove(root, keep_root, dry=False):
     """Remove the sets of packages and what manifest.json lists, then every directory that is empty; other files stay. Returns the paths; the manifest goes last."""
-    held = [path for path in mirror_files.manifest_of(root) if ARTIFACT.match(path)] + mirror_pages.written(root)
-    gone = [os.path.join(root, path) for path in sorted(held) if os.path.lexists(os.path.join(root, path))]
+    paths = [path for path in mirror_files.manifest_of(root) if ARTIFACT.match(path)] + mirror_pages.written(root)
+    removed_paths = [os.path.join(root, path) for path in sorted(paths) if os.path.lexists(os.path.join(root, path))]
     manifest, staging = os.path.join(root, "manifest.json"), os.path.join(root, ".staging")
     sets = package_sets.remove(root, dry)
     if dry:
-        return sets + gone + [path for path in (manifest, staging) if os.path.exists(path)]
-    for path in gone:
+        return sets + removed_paths + [path for path in (manifest, staging) if os.path.exists(path)]
+    for path in removed_paths:
         os.unlink(path)
     if os.path.isdir(staging):
         shutil.rmtree(staging)
-        gone.append(staging)
+        removed_paths.append(staging)
     # The folders that a mirror has are known also if a killed removal has emptied the manifest's list.
     folders = set(("wheels", "files"))
-    for path in held:
+    for path in paths:
         parts = path.split("/")
         folders.update("/".join(parts[:count]) for count in range(1, len(parts)))
-    for folder in sorted((os.path.join(root, one) for one in folders), reverse=True):
+    for folder in sorted((os.path.join(root, name) for name in folders), reverse=True):
         package_sets.remove_empty(folder)
     if os.path.exists(manifest):
         os.unlink(manifest)
-        gone.append(manifest)
+        removed_paths.append(manifest)
     if not keep_root:
         package_sets.remove_empty(root)
-    return sets + gone
+    return sets + removed_paths

@@ -73,17 +73,17 @@ def problems(artifacts, url, index_url=None, ca=""):
             return set(offer["name"] for offer in index.parse_index(index.page_of(answer, place), "", place))
 
     with ThreadPoolExecutor(4) as pool:
-        found = [answer for answer in pool.map(ask, artifacts) if answer]
+        sentences = [answer for answer in pool.map(ask, artifacts) if answer]
     wheels = set(artifact["name"] for artifact in artifacts if artifact["folder"] == "wheels")
-    if wheels and not found and not index_url:
+    if wheels and not sentences and not index_url:
         place = address + "wheels/"
         try:
-            hidden = wheels - patiently("The list of the wheels", place, lambda: names_on(place))
+            unlisted_wheels = wheels - patiently("The list of the wheels", place, lambda: names_on(place))
         except index.MirrorError as error:
             return [str(error)]
-        if hidden:
-            found.append(
+        if unlisted_wheels:
+            sentences.append(
                 "The page %s must link to every wheel, but does not link to %s. Let the web server list that folder."
-                % (downloads.without_secrets(place), ", ".join(sorted(hidden)))
+                % (downloads.without_secrets(place), ", ".join(sorted(unlisted_wheels)))
             )
-    return found
+    return sentences

@@ -30,11 +30,11 @@ def source(url, ca, timeout, login=None):
 
 def linked(page, base):
     """File name -> address of every link of a page."""
-    found = {}
+    addresses = {}
     for link in LINK.findall(page):
         address = urljoin(base, link.replace("&amp;", "&").partition("#")[0])
-        found[unquote(urlsplit(address).path.rpartition("/")[2])] = address
-    return found
+        addresses[unquote(urlsplit(address).path.rpartition("/")[2])] = address
+    return addresses
 
 
 class Source(object):
@@ -80,12 +80,12 @@ class Source(object):
             page = self.page(self.url, self.end)
         except downloads.DownloadError as problem:
             raise Refused(self.silent(self.url, problem))
-        listed = linked(page, self.url)
-        missing = sorted(entry["file"] for entry in entries if entry["file"] not in listed)
-        if missing:
+        links = linked(page, self.url)
+        missing_files = sorted(entry["file"] for entry in entries if entry["file"] not in links)
+        if missing_files:
             raise Refused(
                 "%d files of the lock are required, but %s lists %d files without %s. Fill the mirror: ansible-playbook site.yml "
-                "--tags always,mirror" % (len(entries), self.url, len(listed), ", ".join(missing))
+                "--tags always,mirror" % (len(entries), self.url, len(links), ", ".join(missing_files))
             )
 
     def fetch(self, entry, directory):
@@ -104,12 +104,12 @@ class Source(object):
                 raise Refused(self.silent(address, problem))
         if (sha256, size) != (entry["sha256"], entry["size"]):
             os.unlink(path)
-            more = "more than " if size > entry["size"] else ""
+            prefix = "more than " if size > entry["size"] else ""
             raise Refused(
                 "Every file must have the sha256 of the lock. %s on the mirror %s has other bytes (expected %s, %d bytes; got "
                 "%s, %s%d bytes). Nothing of it was installed and the active environment is unchanged. Let the mirror check and "
                 "fetch it again: ansible-playbook site.yml -e apply=all --tags always,mirror"
-                % (entry["file"], self.url, entry["sha256"], entry["size"], sha256, more, min(size, entry["size"]))
+                % (entry["file"], self.url, entry["sha256"], entry["size"], sha256, prefix, min(size, entry["size"]))
             )
         return path
 
@@ -130,30 +130,30 @@ class Index(Source):
         self.addresses = {}
 
     def check(self, entries):
-        missing = []
+        missing_files = []
         for entry in entries:
             page = self.url + entry["project"] + "/"
             try:
-                found = linked(self.page(page, self.end), page)
+                links = linked(self.page(page, self.end), page)
             except downloads.DownloadError as problem:
                 if problem.status != 404:
                     raise Refused(self.silent(page, problem))
-                found = {}
-            if entry["file"] in found:
-                self.addresses[entry["file"]] = found[entry["file"]]
+                links = {}
+            if entry["file"] in links:
+                self.addresses[entry["file"]] = links[entry["file"]]
             else:
-                missing.append(entry["file"])
-        if missing:
+                missing_files.append(entry["file"])
+        if missing_files:
             raise Refused(
                 "%d files of the lock are required, but the index %s does not list %s. Take them into it."
-                % (len(entries), self.url, ", ".join(sorted(missing)))
+                % (len(entries), self.url, ", ".join(sorted(missing_files)))
             )
         server = downloads.server_of(self.url)
-        foreign = sorted(name for name, url in self.addresses.items() if downloads.server_of(url) != server)
-        if foreign:
+        other_files = sorted(name for name, url in self.addresses.items() if downloads.server_of(url) != server)
+        if other_files:
             raise Refused(
                 "The index %s must have the files itself, but its links to %s are of another server (%s). Let it keep what it "
-                "fetches." % (self.url, ", ".join(foreign), urlsplit(self.addresses[foreign[0]]).hostname)
+                "fetches." % (self.url, ", ".join(other_files), urlsplit(self.addresses[other_files[0]]).hostname)
             )
 
     def address(self, entry):

@@ -45,14 +45,14 @@ def below(root, name):
     if name == "hadoop":
         return [place] if has_links_alone(place) else []
     recorded = read_json(os.path.join(root, "state", "tensorflowonspark.json")).get("files") or {}
-    ours = {
+    is_own = {
         "spark": is_spark,
         "jars": lambda path, entry: JAR.match(entry) or path in recorded,
         "downloads": lambda path, entry: DOWNLOAD.match(entry),
         room.RESERVE: lambda path, entry: entry.isdigit(),
     }[name]
     paths = [(os.path.join(place, entry), entry) for entry in names(place)] if not os.path.islink(place) else []
-    return [path for path, entry in paths if ours(path, entry)]
+    return [path for path, entry in paths if is_own(path, entry)]
 
 
 def is_spark(path, entry):
@@ -64,7 +64,7 @@ def has_links_alone(place):
     """Whether it is a Hadoop home that hadoop_client made: lib, and links; Hadoop itself has files."""
     if os.path.islink(place) or not os.path.isdir(os.path.join(place, "lib")):
         return False
-    files = [os.path.join(parent, name) for parent, _, found in os.walk(place) for name in found]
+    files = [os.path.join(parent, name) for parent, _, file_names in os.walk(place) for name in file_names]
     return all(os.path.islink(path) for path in files)
 
 
@@ -102,4 +102,4 @@ def receipts(root):
 def others(root):
     """Directories with our names that have entries of other owners."""
     places = [(os.path.join(root, name), below(root, name)) for name in DIRECTORIES]
-    return [place for place, ours in places if place not in ours and len(names(place)) > len(ours)]
+    return [place for place, own_paths in places if place not in own_paths and len(names(place)) > len(own_paths)]

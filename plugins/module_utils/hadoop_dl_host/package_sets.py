@@ -57,9 +57,9 @@ def difference(path, request, metadata):
         return "there is no complete set"
     if record.get("request") != digest(request):
         return "it was made of other inputs"
-    for name, wanted in sorted(record["packages"].items()):
+    for name, sha256 in sorted(record["packages"].items()):
         file = os.path.join(path, name)
-        if not os.path.isfile(file) or whole_files.sha256_of(file) != wanted:
+        if not os.path.isfile(file) or whole_files.sha256_of(file) != sha256:
             return "%s is missing or differs" % name
     if not os.path.isfile(os.path.join(path, metadata)):
         return "its metadata is missing"
@@ -68,22 +68,22 @@ def difference(path, request, metadata):
 
 def remove(root, dry=False):
     """Remove every set of a mirror, and what killed runs left; other files stay. Each record goes last. Returns the paths."""
-    gone = []
-    for folder in [os.path.join(root, one) for one in FOLDERS]:
+    removals = []
+    for folder in [os.path.join(root, kind) for kind in FOLDERS]:
         for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
             path = os.path.join(folder, name)
             if LEFT.match(name):
-                gone.append(path)
-            held = sorted(one for one in record_of(path).get("packages", {}) if HELD.match(one)) + ["repodata", RECORD]
+                removals.append(path)
+            files = sorted(rpm for rpm in record_of(path).get("packages", {}) if HELD.match(rpm)) + ["repodata", RECORD]
             if record_of(path):
-                gone += [os.path.join(path, one) for one in held if os.path.lexists(os.path.join(path, one))]
-    for path in () if dry else gone:
+                removals += [os.path.join(path, file) for file in files if os.path.lexists(os.path.join(path, file))]
+    for path in () if dry else removals:
         exchange.discard(path)
         if os.path.basename(path) == RECORD:
             remove_empty_below(os.path.dirname(path))
-    for folder in FOLDERS if gone and not dry else ():
+    for folder in FOLDERS if removals and not dry else ():
         remove_empty(os.path.join(root, folder))
-    return gone
+    return removals
 
 
 def remove_empty_below(directory):
@@ -133,13 +133,13 @@ class Maker(object):
         os.makedirs(work, 0o700)
         try:
             os.mkdir(draft, 0o755)
-            elsewhere = self.fill(draft, work, processes.clock() + seconds)
+            system_packages = self.fill(draft, work, processes.clock() + seconds)
             whole_files.sync_tree(draft)
             exchange.put(draft, self.place, self.old)
         finally:
             shutil.rmtree(work, ignore_errors=True)
             exchange.discard(draft)
-        return elsewhere
+        return system_packages
 
     def check_programs(self):
         check_programs()
@@ -156,12 +156,12 @@ class Maker(object):
     def fill(self, draft, work, end):
         base = open_repositories(self.repositories, work, draft)
         try:
-            chosen, elsewhere = closure(base, self.name, self.packages)
-            self.keep(draft, chosen)
-            self.fetch(base, chosen)
+            packages, system_packages = closure(base, self.name, self.packages)
+            self.keep(draft, packages)
+            self.fetch(base, packages)
         finally:
             base.close()
-        files = set(os.path.basename(package.location) for package in chosen)
+        files = set(os.path.basename(package.location) for package in packages)
         if files != set(os.listdir(draft)):
             raise SetError("The set %s must have the chosen packages alone: dnf fetched something else." % self.name)
         self.check_signatures(draft, sorted(files), work, end)
@@ -172,23 +172,23 @@ class Maker(object):
                 "createrepo_c must write the metadata of %s, but failed: %s"
                 % (self.name, answer.error or answer.problem)
             )
-        self.write_record(draft, files, elsewhere)
-        return elsewhere
+        self.write_record(draft, files, system_packages)
+        return system_packages
 
     def keep(self, draft, chosen):
         """What the served set has already is not fetched again. Only the same bytes are linked: dnf writes into a file that differs."""
         for package in chosen:
             name = os.path.basename(package.location)
-            held = os.path.join(self.place, name)
-            if not FILE.match(name) or not os.path.isfile(held):
+            served_path = os.path.join(self.place, name)
+            if not FILE.match(name) or not os.path.isfile(served_path):
                 continue
-            if binascii.hexlify(package.chksum[1]).decode("ascii") == whole_files.sha256_of(held):
-                os.link(held, os.path.join(draft, name))
+            if binascii.hexlify(package.chksum[1]).decode("ascii") == whole_files.sha256_of(served_path):
+                os.link(served_path, os.path.join(draft, name))
 
     def fetch(self, base, chosen):
         import dnf.exceptions
 
-        self.say("%s: %d packages, %d MB" % (self.name, len(chosen), sum(one.downloadsize for one in chosen) // 10**6))
+        self.say("%s: %d packages, %d MB" % (self.name, len(chosen), sum(rpm.downloadsize for rpm in chosen) // 10**6))
         try:
             base.download_packages(chosen)
         except (dnf.exceptions.Error, OSError) as error:
@@ -214,26 +214,26 @@ class Maker(object):
         good = set(
             line.rpartition(":")[0] for line in answer.output.splitlines() if line.endswith(": digests signatures OK")
         )
-        wrong = [os.path.basename(path) for path in paths if path not in good]
-        if wrong or answer.status != 0:
+        bad_files = [os.path.basename(path) for path in paths if path not in good]
+        if bad_files or answer.status != 0:
             raise SetError(
                 "Every package of the set %s must be signed with the key of its repository, but %s. Compare the keys in mirror_package_sets with those "
                 "that the repositories publish."
-                % (self.name, shown(wrong, "these are not") or one_line(answer.error or answer.problem))
+                % (self.name, shown(bad_files, "these are not") or one_line(answer.error or answer.problem))
             )
 
 
 def check_programs():
-    lacking = []
+    missing_packages = []
     try:
         importlib.import_module("dnf.exceptions")
     except ImportError:
-        lacking.append("python3-dnf")
-    lacking += [package for program, package in sorted(PROGRAMS.items()) if not processes.which(program)]
-    if lacking:
+        missing_packages.append("python3-dnf")
+    missing_packages += [package for program, package in sorted(PROGRAMS.items()) if not processes.which(program)]
+    if missing_packages:
         raise SetError(
             "mirror_package_sets requires dnf's Python module for mirror_python, createrepo_c and rpm on the mirror host, but it has no %s. Install that "
-            "(RHEL 8 and 9 have all of it), or set mirror_package_sets: []." % ", ".join(lacking)
+            "(RHEL 8 and 9 have all of it), or set mirror_package_sets: []." % ", ".join(missing_packages)
         )
 
 
@@ -253,18 +253,18 @@ def open_repositories(repositories, work, draft):
     if os.environ.get("SSL_CERT_FILE"):
         conf.sslcacert = os.environ["SSL_CERT_FILE"]
     for number, repository in enumerate(repositories):
-        one = dnf.repo.Repo("set-%d" % number, conf)
-        one.baseurl = [repository["url"]]
-        one.name = repository["url"]
-        one.module_hotfixes, one.skip_if_unavailable, one.pkgdir = True, False, draft
-        base.repos.add(one)
+        repo = dnf.repo.Repo("set-%d" % number, conf)
+        repo.baseurl = [repository["url"]]
+        repo.name = repository["url"]
+        repo.module_hotfixes, repo.skip_if_unavailable, repo.pkgdir = True, False, draft
+        base.repos.add(repo)
     try:
         base.fill_sack(load_system_repo=False)
     except dnf.exceptions.RepoError as error:
-        said = one_line(error)
-        for one in base.repos.iter_enabled():
-            said = said.replace("'%s'" % one.id, one.name)
-        raise SetError("dnf must be able to read the repositories of the set, but cannot: %s." % said) from None
+        message = one_line(error)
+        for repo in base.repos.iter_enabled():
+            message = message.replace("'%s'" % repo.id, repo.name)
+        raise SetError("dnf must be able to read the repositories of the set, but cannot: %s." % message) from None
     return base
 
 
@@ -272,27 +272,27 @@ def closure(base, name, specs):
     """The named packages in their newest version, with what they require of these repositories; and what is in none of them."""
     import dnf.subject
 
-    chosen, absent = {}, []
+    packages, absent_specs = {}, []
     for spec in specs:
-        found = of_this_machine(
+        matches = of_this_machine(
             dnf.subject.Subject(spec).get_best_query(base.sack, with_provides=False, with_filenames=False)
         )
-        if not found:
-            absent.append(spec + others(base, spec))
-        chosen.update((str(package), package) for package in newest(found))
-    if absent:
+        if not matches:
+            absent_specs.append(spec + others(base, spec))
+        packages.update((str(package), package) for package in newest(matches))
+    if absent_specs:
         raise SetError(
             "The repositories of the set %s must have its packages, but not: %s. Correct mirror_package_sets."
-            % (name, "; ".join(absent))
+            % (name, "; ".join(absent_specs))
         )
-    waiting, elsewhere = sorted(chosen.values(), key=str), set()
-    while waiting:
-        for requirement in waiting.pop(0).requires:
+    queue, system_packages = sorted(packages.values(), key=str), set()
+    while queue:
+        for requirement in queue.pop(0).requires:
             if not str(requirement).startswith("rpmlib("):
-                for package in required(base, requirement, chosen, elsewhere):
-                    chosen[str(package)] = package
-                    waiting.append(package)
-    return [chosen[key] for key in sorted(chosen)], sorted(elsewhere)
+                for package in required(base, requirement, packages, system_packages):
+                    packages[str(package)] = package
+                    queue.append(package)
+    return [packages[key] for key in sorted(packages)], sorted(system_packages)
 
 
 def required(base, requirement, chosen, elsewhere):
@@ -312,8 +312,8 @@ def required(base, requirement, chosen, elsewhere):
         if re.match(r"^[A-Za-z0-9][\w.+-]*( |$)", text) and ".so" not in text:
             elsewhere.add(text)
         return []
-    same = [package for package in providers if package.name == text.split()[0]]
-    best = max(same or providers, key=lambda package: (-len(package.name), package))
+    namesakes = [package for package in providers if package.name == text.split()[0]]
+    best = max(namesakes or providers, key=lambda package: (-len(package.name), package))
     return [best]
 
 
@@ -321,9 +321,9 @@ def others(base, spec):
     """Which versions of a package there are, if the named one is not."""
     words = spec.split("-")
     for count in range(len(words) - 1, 0, -1):
-        found = base.sack.query().available().filter(name="-".join(words[:count]))
-        if found:
-            return " (there are %s)" % ", ".join(sorted(set(package.version for package in found)))
+        packages = base.sack.query().available().filter(name="-".join(words[:count]))
+        if packages:
+            return " (there are %s)" % ", ".join(sorted(set(package.version for package in packages)))
     return ""
 
 
@@ -336,8 +336,8 @@ def newest(query):
 
 
 def shown(names, what, most=5):
-    more = " and %d more" % (len(names) - most) if len(names) > most else ""
-    return "%s: %s%s" % (what, ", ".join(names[:most]), more) if names else ""
+    suffix = " and %d more" % (len(names) - most) if len(names) > most else ""
+    return "%s: %s%s" % (what, ", ".join(names[:most]), suffix) if names else ""
 
 
 def one_line(error):

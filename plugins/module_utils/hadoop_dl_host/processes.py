@@ -70,11 +70,11 @@ class Output(object):
 
     def follow(self, process, seconds):
         """Until the program has ended and its output is read, or the time is over. Its children get GRACE after its end."""
-        end, ended, step = clock() + seconds, False, 0.001
+        end, has_ended, step = clock() + seconds, False, 0.001
         while clock() < end:
-            if not ended and process.poll() is not None:
-                ended, end = True, min(end, clock() + GRACE)
-            if ended and not self.open:
+            if not has_ended and process.poll() is not None:
+                has_ended, end = True, min(end, clock() + GRACE)
+            if has_ended and not self.open:
                 return
             for pipe in select.select(self.open, [], [], step)[0]:
                 self.read(pipe)
@@ -126,11 +126,11 @@ def foreign(paths):
 
 def unprivileged(paths):
     """The user as whom root runs a program of these files: None (root) if only root can change them, else their owner or nobody."""
-    found = foreign(paths) if os.geteuid() == 0 else None
-    if found is None:
+    foreign_file = foreign(paths) if os.geteuid() == 0 else None
+    if foreign_file is None:
         return None
     try:
-        return pwd.getpwuid(found[1]).pw_uid if found[1] != 0 else pwd.getpwnam("nobody").pw_uid
+        return pwd.getpwuid(foreign_file[1]).pw_uid if foreign_file[1] != 0 else pwd.getpwnam("nobody").pw_uid
     except KeyError:
         return pwd.getpwnam("nobody").pw_uid
 
@@ -160,32 +160,32 @@ def run(argv, seconds, environment=None, user=None, lock=None, directory="/", pr
             prepare()
 
     command = " ".join(argv)
-    with open(os.devnull, "rb") as nothing:
+    with open(os.devnull, "rb") as devnull:
         try:
             process = subprocess.Popen(
-                argv, stdin=nothing, stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=begin, **settings
+                argv, stdin=devnull, stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=begin, **settings
             )
         except NOT_RUN as error:
             cause = os.strerror(error.errno) if getattr(error, "errno", None) else str(error)
             return Answer(127, "", "", False, "%s cannot be run: %s" % (argv[0], cause))
     pipes = [process.stdout, process.stderr]
-    said = Output(pipes)
-    said.follow(process, seconds)
+    program_output = Output(pipes)
+    program_output.follow(process, seconds)
     late = process.poll() is None
-    if late or said.open:
+    if late or program_output.open:
         end_group(process.pid)
-        said.follow(process, GRACE)
-    output, error = map(said.text, pipes)
+        program_output.follow(process, GRACE)
+    output, error = map(program_output.text, pipes)
     for pipe in pipes:
         pipe.close()
     status = None if late else process.returncode
     problem = None
     if late:
-        stuck = ", and could not be killed" if process.poll() is None else ""
-        problem = "%s did not end within %g s%s" % (command, seconds, stuck)
+        remark = ", and could not be killed" if process.poll() is None else ""
+        problem = "%s did not end within %g s%s" % (command, seconds, remark)
     elif status != 0:
-        said = (error or output or "no output").splitlines()[-1]
-        problem = "%s ended with status %d: %s" % (command, status, said)
+        program_output = (error or output or "no output").splitlines()[-1]
+        problem = "%s ended with status %d: %s" % (command, status, program_output)
     return Answer(status, output, error, late, problem)
 
 
@@ -199,9 +199,9 @@ def end_group(leader):
 def detach():
     """Leave the session and the standard files of the parent: whoever reads those to the end must not wait for this process."""
     os.setsid()
-    nothing = os.open(os.devnull, os.O_RDWR)
+    devnull = os.open(os.devnull, os.O_RDWR)
     for standard in (0, 1, 2):
-        os.dup2(nothing, standard)
+        os.dup2(devnull, standard)
 
 
 def limited(function, seconds):
@@ -237,7 +237,7 @@ def limited(function, seconds):
     status = os.waitpid(child, 0)[1]
     if not chunks:  # a library crashed in it, or the kernel ended it for its memory
         raise RuntimeError("the process that asked was ended by signal %d" % os.WTERMSIG(status))
-    found = json.loads(b"".join(chunks).decode("utf-8"))
-    if "failure" in found:
-        raise RuntimeError(found["failure"])
-    return found["answer"]
+    message = json.loads(b"".join(chunks).decode("utf-8"))
+    if "failure" in message:
+        raise RuntimeError(message["failure"])
+    return message["answer"]

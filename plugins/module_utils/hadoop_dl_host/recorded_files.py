@@ -16,30 +16,30 @@ def members(path, is_left_out=lambda path: False):
     """The path itself, or every file and link below it when it is a directory."""
     if os.path.islink(path) or not os.path.isdir(path):
         return [path]
-    found = []
+    paths = []
     for directory, directories, files in os.walk(path):
         directories[:] = [name for name in directories if not is_left_out(os.path.join(directory, name))]
-        found += [os.path.join(directory, name) for name in files]
-        found += [
+        paths += [os.path.join(directory, name) for name in files]
+        paths += [
             os.path.join(directory, name) for name in directories if os.path.islink(os.path.join(directory, name))
         ]
-    return sorted(path for path in found if not is_left_out(path))
+    return sorted(path for path in paths if not is_left_out(path))
 
 
 def describe(paths, is_hashed=lambda path: True):
     """sha256, size or target of each path, and the paths that are missing."""
     record = {"files": {}, "links": {}, "sizes": {}}
-    missing = []
+    missing_paths = []
     for path in paths:
         if os.path.islink(path):
             record["links"][path] = os.readlink(path)
         elif not os.path.isfile(path):
-            missing.append(path)
+            missing_paths.append(path)
         elif os.path.getsize(path) > LARGEST_HASHED or not is_hashed(path):
             record["sizes"][path] = os.path.getsize(path)
         else:
             record["files"][path] = whole_files.sha256_of(path)
-    return record, missing
+    return record, missing_paths
 
 
 def differences(record, at=lambda path: path):

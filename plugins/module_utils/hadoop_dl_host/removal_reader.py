@@ -79,11 +79,11 @@ class Removal(object):
 
     def answer(self):
         """What each part has on this host, the names of the parts that have something, and what the removal must know."""
-        found = dict((name, getattr(self, name)()) for name in PARTS + QUESTIONS)
-        return dict(found, parts=[name for name in PARTS if found[name]])
+        answers = dict((name, getattr(self, name)()) for name in PARTS + QUESTIONS)
+        return dict(answers, parts=[name for name in PARTS if answers[name]])
 
     def there(self, patterns):
-        paths = [one.replace("{root}", self.root) if "{root}" in one else self.system + one for one in patterns]
+        paths = [entry.replace("{root}", self.root) if "{root}" in entry else self.system + entry for entry in patterns]
         return sorted(path for pattern in paths for path in glob.glob(pattern))
 
     def receipt(self, component):
@@ -102,16 +102,16 @@ class Removal(object):
         """Environments by name, and what else their part has."""
         lines = [name + (" (active)" if name == self.current() else "") for name in self.named()]
         programs = [(name, self.has_program(name)) for name in ("deeplearning", "tfos-submit")]
-        more = programs + [("settings of Spark and Hadoop", own_entries.settings(self.root))]
-        more += [(name + "/", own_entries.below(self.root, name)) for name in own_entries.DIRECTORIES]
-        more += [
+        parts = programs + [("settings of Spark and Hadoop", own_entries.settings(self.root))]
+        parts += [(name + "/", own_entries.below(self.root, name)) for name in own_entries.DIRECTORIES]
+        parts += [
             ("services of TensorBoard", self.there(TENSORBOARD)),
             ("the link current", self.exists("current") and not lines),
         ]
-        more += [("the probe of a killed switch", own_entries.probes(self.root))]
-        left = [] if lines else own_entries.receipts(self.root)
-        more += [("the receipt of " + os.path.basename(path)[: -len(".json")], True) for path in left]
-        return lines + [text for text, there in more if there]
+        parts += [("the probe of a killed switch", own_entries.probes(self.root))]
+        receipts = [] if lines else own_entries.receipts(self.root)
+        parts += [("the receipt of " + os.path.basename(path)[: -len(".json")], True) for path in receipts]
+        return lines + [text for text, content in parts if content]
 
     def has_program(self, name):
         return self.exists("bin/" + name) or self.is_ours("/usr/local/bin/" + name)
@@ -126,41 +126,41 @@ class Removal(object):
         """The record of what this host put into HDFS; of an older release the archives that its settings name."""
         path = os.path.join(self.root, "etc", "hdfs.json")
         settings = []
-        for one in glob.glob(os.path.join(self.root, "envs", "*.client", "spark-defaults.conf")) + [
+        for settings_path in glob.glob(os.path.join(self.root, "envs", "*.client", "spark-defaults.conf")) + [
             os.path.join(self.root, "etc", "spark-defaults.conf")
         ]:
             try:
-                with open(one) as handle:
+                with open(settings_path) as handle:
                     settings.append(handle.read())
             except (IOError, OSError):
                 continue
-        found = hdfs_record.read(path)
-        files = sorted(set(found["files"] + hdfs_record.archives_of(settings)))
-        return dict(found, files=files, recorded=os.path.exists(path), record=path)
+        record = hdfs_record.read(path)
+        files = sorted(set(record["files"] + hdfs_record.archives_of(settings)))
+        return dict(record, files=files, recorded=os.path.exists(path), record=path)
 
     def gpu(self):
         """The roles of the GPU layer that left something, each with what it is."""
-        found = {}
+        roles = {}
         for role, (repository, patterns) in sorted(GPU.items()):
-            traces = self.there(patterns + [one % repository for one in DEFINITIONS])
+            traces = self.there(patterns + [definition % repository for definition in DEFINITIONS])
             if self.receipt(role) or self.exists("state/%s.json" % role) or traces:
-                found[role] = self.versions(role)
-        return found
+                roles[role] = self.versions(role)
+        return roles
 
     def versions(self, role):
         record = read_json(os.path.join(self.root, "etc", "gpu-check-%s.json" % role))
-        listed = record.get(role) or []
+        versions = record.get(role) or []
         if role == "nvidia_driver":
-            listed = [read_json(os.path.join(self.root, "etc", "gpu-check.json")).get("driver") or ""]
+            versions = [read_json(os.path.join(self.root, "etc", "gpu-check.json")).get("driver") or ""]
         title = {"nvidia_driver": "driver", "cuda": "CUDA", "cudnn": "cuDNN", "nccl": "NCCL", "gpu_check": "gpu-check"}[
             role
         ]
-        return " ".join([title] + sorted(str(one) for one in listed if one))
+        return " ".join([title] + sorted(str(version) for version in versions if version))
 
     def container_runtime(self):
         """NVIDIA's container runtime that the role installed; empty for none. `stays`: its package was there before."""
         record = read_json(os.path.join(self.root, "etc", "container_runtime.json"))
-        traces = self.there(list(RUNTIME) + [one % "container-runtime" for one in DEFINITIONS])
+        traces = self.there(list(RUNTIME) + [definition % "container-runtime" for definition in DEFINITIONS])
         if not (record or traces):
             return {}
         return {
@@ -181,15 +181,15 @@ class Removal(object):
         if not self.there(list(WORKBENCH)):
             return {}
         record = read_json(os.path.join(self.root, "etc", "cdsw.json"))
-        found = host_workbench.read(host_system.System(self.system)) or {}
+        workbench = host_workbench.read(host_system.System(self.system)) or {}
         manager = record.get("cloudera_manager") or {}
         return {
             "kind": "parcel" if manager else "rpm",
-            "keys": sorted(record.get("before") or {}) if found else [],
+            "keys": sorted(record.get("before") or {}) if workbench else [],
             "cloudera_manager": manager,
-            "release": found.get("release") or "",
-            "master": bool(found.get("master")),
-            "sessions": found.get("sessions"),
+            "release": workbench.get("release") or "",
+            "master": bool(workbench.get("master")),
+            "sessions": workbench.get("sessions"),
         }
 
     def applications(self):
@@ -203,8 +203,8 @@ class Removal(object):
             os.path.join(self.root, "state", "tensorflow_build.json"),
             os.path.join(self.root, "etc", "tensorflow_build.json"),
         ]
-        found = [root for root, below in roots if below] + ["the account " + name for name in users]
-        return found + [path for path in records if os.path.exists(path) and not self.unrecorded_builds()]
+        leftovers = [root for root, below in roots if below] + ["the account " + name for name in users]
+        return leftovers + [path for path in records if os.path.exists(path) and not self.unrecorded_builds()]
 
     def unrecorded_builds(self):
         """Directories of builds by an earlier release, which wrote no record, by the paths of its receipt; each with that receipt."""
@@ -213,17 +213,17 @@ class Removal(object):
         receipt = self.receipt("tensorflow_build")
         paths = list(receipt.get("files") or {}) + list(receipt.get("sizes") or {})
         roots = set(path.rpartition(PUBLISHED)[0] for path in paths if PUBLISHED in path) or [BUILD_ROOT]
-        found, _ = build_place.present({"roots": dict.fromkeys(roots, True)})
-        return ["%s, of %s/state/tensorflow_build.json" % (root, self.root) for root, below in found if below]
+        present_roots, _ = build_place.present({"roots": dict.fromkeys(roots, True)})
+        return ["%s, of %s/state/tensorflow_build.json" % (root, self.root) for root, below in present_roots if below]
 
     def bazel(self):
         marks = bazel_versions.versions(self.bazel_root)
-        ours = dict((name, mark) for name, mark in marks.items() if mark["managed"])
-        traces = self.there([one % "bazel" for one in DEFINITIONS])
-        if not (ours or traces):
+        managed_versions = dict((name, mark) for name, mark in marks.items() if mark["managed"])
+        traces = self.there([definition % "bazel" for definition in DEFINITIONS])
+        if not (managed_versions or traces):
             return {}
-        package = any(mark.get("source") == "repository" for mark in ours.values()) or bool(traces)
-        return {"versions": sorted(ours), "package": package}
+        package = any(mark.get("source") == "repository" for mark in managed_versions.values()) or bool(traces)
+        return {"versions": sorted(managed_versions), "package": package}
 
     def mirror(self):
         """Where the mirror's files are, by its record, its unit or its receipt; empty if this host has no mirror."""
@@ -233,29 +233,29 @@ class Removal(object):
         parts = self.there(list(MIRROR))
         if not (roots or parts or self.exists("state/mirror.json")):
             return {}
-        held = [read_json(os.path.join(root, "manifest.json")).get("artifacts") or {} for root in sorted(roots)]
+        artifacts = [read_json(os.path.join(root, "manifest.json")).get("artifacts") or {} for root in sorted(roots)]
         return {
             "before": {"roots": roots, "user_existed": bool(record.get("user_existed", False))},
-            "files": [len(one) for one in held],
+            "files": [len(rows) for rows in artifacts],
             "parts": parts,
         }
 
     def stays(self):
         """What is in the directories of this project and is not managed by it, and engine images, by their archives or their record."""
-        found = [os.path.join(self.root, name) for name in names(self.root) if not OTHERS.match(name)]
+        leftovers = [os.path.join(self.root, name) for name in names(self.root) if not OTHERS.match(name)]
         if self.exists(ENGINE_RECORD) and not self.exists("engines"):
-            found.append(os.path.join(self.root, ENGINE_RECORD))
+            leftovers.append(os.path.join(self.root, ENGINE_RECORD))
         envs = os.path.join(self.root, "envs")
-        found += own_entries.others(self.root) + self.unrecorded_builds()
-        ours = own_entries.PROBE
-        return found + [
-            os.path.join(envs, name) for name in names(envs) if name != ours and not ENVIRONMENT.match(name)
+        leftovers += own_entries.others(self.root) + self.unrecorded_builds()
+        probe = own_entries.PROBE
+        return leftovers + [
+            os.path.join(envs, name) for name in names(envs) if name != probe and not ENVIRONMENT.match(name)
         ]
 
     def users(self):
         """Processes that use something in the directory of this project: pid, user and command."""
         places = sorted(set([self.root, os.path.realpath(self.root)]))
-        found = []
+        users = []
         for pid in packages.in_use(places):
             try:
                 with open("/proc/%d/cgroup" % pid) as handle:
@@ -266,8 +266,8 @@ class Removal(object):
                     command = handle.read().replace(b"\0", b" ").decode("utf-8", "replace").strip()
             except (IOError, OSError):
                 continue  # it has ended
-            found.append({"pid": pid, "user": user_name(owner), "command": command[:80] or "no command line"})
-        return found
+            users.append({"pid": pid, "user": user_name(owner), "command": command[:80] or "no command line"})
+        return users
 
 
 def user_name(uid):

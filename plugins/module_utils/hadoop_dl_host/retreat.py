@@ -23,17 +23,17 @@ SAME_BITS, ST_RELATIME = 2 | 4 | 8 | 1024 | 2048, 4096
 
 def homes():
     """The directories of the user's own files; "/" cannot be hidden."""
-    named = [pwd.getpwuid(os.geteuid()).pw_dir, os.environ.get("HOME", "/")]
-    return sorted(set(os.path.realpath(path) for path in named if os.path.isdir(path)) - set(["/"]))
+    directories = [pwd.getpwuid(os.geteuid()).pw_dir, os.environ.get("HOME", "/")]
+    return sorted(set(os.path.realpath(path) for path in directories if os.path.isdir(path)) - set(["/"]))
 
 
 def named_in_homes(values):
     """The directories of the user's own tools that these values name: ~/jdk for ~/jdk/bin, but of hidden ones just what is named (~/.local/bin)."""
-    found = set()
+    directories = set()
     for home in homes():
         for value in values:
-            found.update(re.findall(re.escape(home) + r"/+(?:\.[^:\s]*|[^/:\s]+)", value))
-    return sorted(path for path in found if os.path.isdir(path))
+            directories.update(re.findall(re.escape(home) + r"/+(?:\.[^:\s]*|[^/:\s]+)", value))
+    return sorted(path for path in directories if os.path.isdir(path))
 
 
 def is_below(path, directory):
@@ -61,7 +61,7 @@ class Retreat(WithoutSudo):
         self.kept = [os.path.realpath(path) for path in read] + [self.changed]
         places = homes() + [os.path.realpath(path) for path in confinement.HIDDEN if os.path.isdir(path)]
         # Below a hidden one nothing is left to hide: a test's home is in /tmp.
-        self.hidden = sorted(path for path in set(places) if not any(is_below(path, other) for other in places))
+        self.hidden = sorted(path for path in set(places) if not any(is_below(path, place) for place in places))
 
     def refusal(self):
         """What the kernel refuses, as a sentence; empty if it grants all."""
@@ -76,10 +76,10 @@ class Retreat(WithoutSudo):
                 handle.write(text % (number, number) if "%" in text else text)
         seclusion.loopback_up()
         self.mount_privately()
-        kept = [(path, os.open(path, os.O_RDONLY)) for path in self.kept]
+        open_paths = [(path, os.open(path, os.O_RDONLY)) for path in self.kept]
         for path in self.hidden:
             self.put(b"tmpfs", path, b"tmpfs", MS_NOSUID | MS_NODEV)
-        for path, descriptor in kept:
+        for path, descriptor in open_paths:
             if any(is_below(path, place) for place in self.hidden):
                 self.show(path, descriptor)
             os.close(descriptor)
@@ -93,8 +93,8 @@ class Retreat(WithoutSudo):
         self.put(b"/proc/self/fd/%d" % descriptor, path, None, bind | forked_child.MS_REC)
         if path != self.changed:
             flags = os.statvfs(path).f_flag
-            same = flags & SAME_BITS | (MS_RELATIME if flags & ST_RELATIME else 0)
-            self.put(None, path, None, bind | MS_REMOUNT | MS_RDONLY | same)
+            kept_flags = flags & SAME_BITS | (MS_RELATIME if flags & ST_RELATIME else 0)
+            self.put(None, path, None, bind | MS_REMOUNT | MS_RDONLY | kept_flags)
 
     def put(self, source, path, kind, flags):
         self.call("mounts of its own", self.mount, source, path.encode("utf-8"), kind, flags, None)

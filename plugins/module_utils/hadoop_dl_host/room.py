@@ -97,12 +97,12 @@ def keep_reserve(root):
 def release_reserve(root):
     """Make room of the reserve; whether there was any."""
     directory = os.path.join(root, RESERVE)
-    found = os.listdir(directory) if os.path.isdir(directory) else []
-    for name in found:
+    names = os.listdir(directory) if os.path.isdir(directory) else []
+    for name in names:
         unless_changed(os.unlink, os.path.join(directory, name))
     if os.path.isdir(directory):
         unless_changed(os.rmdir, directory)
-    return bool(found)
+    return bool(names)
 
 
 def unless_changed(remove, path):

@@ -62,10 +62,10 @@ class Wheel(object):
     def is_there(self):
         """Whether each of its files is there, with its size. Bytes are compared when they are copied."""
         try:
-            found = [(os.lstat(_full(self.tree, path)), row[1]) for path, row in self.files.items()]
+            statuses = [(os.lstat(_full(self.tree, path)), row[1]) for path, row in self.files.items()]
         except OSError:
             return False
-        return all(stat.S_ISREG(status.st_mode) and status.st_size == size for status, size in found)
+        return all(stat.S_ISREG(status.st_mode) and status.st_size == size for status, size in statuses)
 
     def copy(self, path, root):
         """Whether the file is below root now, with the bytes that the wheel has."""
@@ -102,13 +102,13 @@ def _copy(tree, path, row, root):
         os.close(descriptor)
         return None
     with os.fdopen(descriptor, "rb") as handle:
-        source, written, first = Source(handle), None, b""
+        source, new_row, first = Source(handle), None, b""
         try:
             first = source.read(min(CHUNK, size))
-            written = wheel_files.write(root, path, first, source if size > CHUNK else None, mode)
+            new_row = wheel_files.write(root, path, first, source if size > CHUNK else None, mode)
         except Unreadable:
-            written = None
-    if written != (sha256, size):
+            new_row = None
+    if new_row != (sha256, size):
         if os.path.lexists(_full(root, path)):
             os.unlink(_full(root, path))
         return None
@@ -132,14 +132,14 @@ def text_of(site, wheels):
 def known_wheels(environment, site, build):
     """sha256 of a wheel -> its Wheels in sealed trees beside the environment, the environment's own tree first."""
     parent = os.path.dirname(environment)
-    named = [name for name in os.listdir(parent) if environment_names.TREE.match(name) and not name.startswith(".")]
-    trees = [os.path.join(parent, name) for name in named]
+    names = [name for name in os.listdir(parent) if environment_names.TREE.match(name) and not name.startswith(".")]
+    trees = [os.path.join(parent, name) for name in names]
     live = environment_names.live_tree(environment)
-    found = {}
+    wheels = {}
     for tree in sorted(trees, key=lambda path: (path != live, path)):
         for sha256, wheel in _wheels(tree, site, build).items():
-            found.setdefault(sha256, []).append(wheel)
-    return found
+            wheels.setdefault(sha256, []).append(wheel)
+    return wheels
 
 
 def _wheels(tree, site, build):
@@ -148,18 +148,18 @@ def _wheels(tree, site, build):
     state = os.path.join(tree, environment_tree.STATE)
     if not seal:
         return {}
-    found = {}
+    wheels = {}
     try:
         sealed = environment_bytes.read_manifest(os.path.join(state, "files.txt"), seal.get("files_sha256", "none"))
-        made = (environment_tree.read_json(os.path.join(state, "made.json")) or {}).get("build")
-        tag = build["tag"] if build and made == build else None
+        tree_build = (environment_tree.read_json(os.path.join(state, "made.json")) or {}).get("build")
+        tag = build["tag"] if build and tree_build == build else None
         for name in sorted(os.listdir(state)):
             if name.endswith(KIND):
                 mark = environment_tree.read_json(os.path.join(state, name[: -len(KIND)] + ".json")) or {}
-                found.update(_listed(tree, os.path.join(state, name), mark.get("wheels_sha256"), site, sealed, tag))
+                wheels.update(_listed(tree, os.path.join(state, name), mark.get("wheels_sha256"), site, sealed, tag))
     except (IOError, OSError, ValueError, KeyError):
         return {}
-    return found
+    return wheels
 
 
 def _listed(tree, path, expected, site, sealed, tag):
@@ -170,24 +170,24 @@ def _listed(tree, path, expected, site, sealed, tag):
     content = json.loads(text.decode("utf-8"))
     if content["site"] != site:
         return {}
-    found = {}
+    wheels = {}
     for sha256, wheel in content["wheels"].items():
         files = dict((name, tuple(row)) for name, row in wheel["files"].items())
-        found[sha256] = Wheel(
+        wheels[sha256] = Wheel(
             tree, wheel["information"], files, _bytecode(files, sealed, tag) if tag is not None else {}
         )
-    return found
+    return wheels
 
 
 def _bytecode(files, sealed, tag):
     """source -> (path, sha256, size) of its bytecode, if the seal has both."""
-    found = {}
+    bytecode_rows = {}
     for name, row in files.items():
         if name.endswith(".py") and sealed.get(name.encode("utf-8"), ("",))[0] == row[0]:
             path = bytecode_path(name, tag)
             if path.encode("utf-8") in sealed:
-                found[name] = (path,) + sealed[path.encode("utf-8")]
-    return found
+                bytecode_rows[name] = (path,) + sealed[path.encode("utf-8")]
+    return bytecode_rows
 
 
 def bytecode_path(source, tag):

@@ -109,11 +109,11 @@ def make(name, sha256, source, directory):
             info.external_attr, info.create_system = 0o100644 << 16, 3
             archive.writestr(info, files[member])
     with open(path, "rb") as handle:
-        made = hashlib.sha256(handle.read()).hexdigest()
-    if made != recipe.sha256:
+        digest = hashlib.sha256(handle.read()).hexdigest()
+    if digest != recipe.sha256:
         raise NoWheel(
             "The wheel of %s must have the sha256 %s but has %s: the recipe in source_wheels.py is wrong"
-            % (name, recipe.sha256, made)
+            % (name, recipe.sha256, digest)
         )
     return path
 
@@ -145,8 +145,8 @@ def member_of(path, recipe):
         return recipe.wheel + ".dist-info/METADATA"
     if path in recipe.about:
         return recipe.wheel + ".dist-info/" + path
-    left = recipe.left is not None and path.startswith(recipe.left)
-    if left or not path.startswith(recipe.modules) or not path.endswith(".py"):
+    is_left_out = recipe.left is not None and path.startswith(recipe.left)
+    if is_left_out or not path.startswith(recipe.modules) or not path.endswith(".py"):
         return None
     return path[len("src/") :] if path.startswith("src/") else path
 
@@ -154,9 +154,9 @@ def member_of(path, recipe):
 def metadata(text, recipe):
     """PKG-INFO as a wheel has it: with requirements, and the version as PEP 440 writes it."""
     own = "Metadata-Version: 2.1\nVersion: %s\n" % recipe.wheel.partition("-")[2]
-    own += "".join("Requires-Dist: %s\n" % one for one in recipe.requires)
-    kept = [line for line in text.splitlines(True) if not line.startswith((b"Metadata-Version:", b"Version:"))]
-    return own.encode("ascii") + b"".join(kept)
+    own += "".join("Requires-Dist: %s\n" % requirement for requirement in recipe.requires)
+    lines = [line for line in text.splitlines(True) if not line.startswith((b"Metadata-Version:", b"Version:"))]
+    return own.encode("ascii") + b"".join(lines)
 
 
 def recorded(content):

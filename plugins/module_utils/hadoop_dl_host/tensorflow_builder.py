@@ -55,8 +55,8 @@ def tail(path, size=TAIL):
 
 def counters(text):
     """bazel's own counters, the last ones of its log: done and known actions; None before there are any."""
-    found = COUNTERS.findall(text)
-    return [int(part.replace(",", "")) for part in found[-1]] if found else None
+    matches = COUNTERS.findall(text)
+    return [int(part.replace(",", "")) for part in matches[-1]] if matches else None
 
 
 def unanswered(output):
@@ -67,11 +67,11 @@ def unanswered(output):
 def published(root, key):
     """The provenance of a published wheel whose bytes are as published; None if there is none."""
     place = os.path.join(root, "published", key)
-    found = read_json(os.path.join(place, "provenance.json"))
-    wheel = os.path.join(place, found["wheel"]["name"]) if found else ""
-    if not found or not os.path.isfile(wheel) or whole_files.sha256_of(wheel) != found["wheel"]["sha256"]:
+    provenance = read_json(os.path.join(place, "provenance.json"))
+    wheel = os.path.join(place, provenance["wheel"]["name"]) if provenance else ""
+    if not provenance or not os.path.isfile(wheel) or whole_files.sha256_of(wheel) != provenance["wheel"]["sha256"]:
         return None
-    return found
+    return provenance
 
 
 class Build(object):
@@ -146,11 +146,11 @@ class Build(object):
 
     def end_leftovers(self):
         """Compilers outlive a bazel that was killed; what they hold and write is the next build's."""
-        stuck = leftovers.end(self.sessions, processes.account(self.spec["user"])[1])
-        if stuck:
+        pids = leftovers.end(self.sessions, processes.account(self.spec["user"])[1])
+        if pids:
             raise Failed(
                 "Processes of a program of the build that was killed must end, but cannot be killed: %s. They wait in the kernel; see ps -o pid,stat,wchan,args, "
-                "and reboot the host if they stay." % ", ".join(str(pid) for pid in stuck[:10])
+                "and reboot the host if they stay." % ", ".join(str(pid) for pid in pids[:10])
             )
 
     def logged(self, argv, seconds, variables=None):
@@ -189,11 +189,11 @@ class Build(object):
             self.ask(git + ["fetch", "--quiet", "--no-tags", self.spec["bundle"], reference]),
             "%s must have the tag %s" % (self.spec["bundle"], tag),
         )
-        found = self.need(self.ask(git + ["rev-parse", "refs/tags/%s^{commit}" % tag]), "The tag must name a commit")
-        if found != commit:
+        revision = self.need(self.ask(git + ["rev-parse", "refs/tags/%s^{commit}" % tag]), "The tag must name a commit")
+        if revision != commit:
             raise Failed(
                 "The tag %s must be the commit %s, but in %s it is %s. Nothing was built. Get the bundle again from a repository that you trust, or "
-                "correct tensorflow_build_commit." % (tag, commit, self.spec["bundle"], found)
+                "correct tensorflow_build_commit." % (tag, commit, self.spec["bundle"], revision)
             )
         self.need(self.ask(git + ["checkout", "--quiet", "--force", "--detach", commit]), "The commit must be there")
         self.need(self.ask(git + ["clean", "-fdxq", "-e", "/bazel-*"]), "The sources must be as committed")
@@ -202,11 +202,11 @@ class Build(object):
         answer = self.ask([os.path.join(self.source, "configure")], variables=self.spec["answers"])
         with open(self.log, "ab") as handle:
             handle.write(("$ ./configure\n%s\n%s\n" % (answer.output, answer.error)).encode("utf-8"))
-        asked = unanswered(answer.output + "\n")
-        if asked:
+        questions = unanswered(answer.output + "\n")
+        if questions:
             raise Failed(
                 "configure must get every answer from variables, but none answers: %s. Nothing was built. Add the variable to the line's profile in "
-                "compat/tensorflow_build.yml or to tensorflow_build_answers." % "; ".join(asked)
+                "compat/tensorflow_build.yml or to tensorflow_build_answers." % "; ".join(questions)
             )
         last = [line for line in answer.output.splitlines() if line.strip()][-1:]
         self.need(answer, "configure must succeed (it printed last: %s)" % "".join(last))
@@ -227,19 +227,19 @@ class Build(object):
     def why(self, answer):
         """What ended bazel, and what to lower or to free."""
         text = self.last_logged()
-        again = "Run the same command again: what is compiled stays. The log is %s." % self.log
+        advice = "Run the same command again: what is compiled stays. The log is %s." % self.log
         if answer.late:
-            return "bazel did not end within %d s (tensorflow_build_timeout). %s" % (self.spec["timeout"], again)
+            return "bazel did not end within %d s (tensorflow_build_timeout). %s" % (self.spec["timeout"], advice)
         if self.is_full(text):
             return self.full()
         if answer.status == -9 or KILLED.search(text):
             return (
                 "The build ran out of memory: bazel or a compiler was killed. Lower tensorflow_build_jobs (now %d), or give the host more memory. %s"
-                % (self.spec["jobs"], again)
+                % (self.spec["jobs"], advice)
             )
         errors = [line for line in text.splitlines() if re.match(r"(ERROR|FATAL|FAILED)|.*error:", line)]
         errors = errors or [line for line in text.splitlines() if line.strip()]
-        return "bazel ended with status %s: %s. %s" % (answer.status, "; ".join(errors[:3])[:600].rstrip("."), again)
+        return "bazel ended with status %s: %s. %s" % (answer.status, "; ".join(errors[:3])[:600].rstrip("."), advice)
 
     def last_logged(self):
         """What the last program wrote to the log."""
@@ -247,8 +247,8 @@ class Build(object):
 
     def is_full(self, text):
         """By what a program said, or by what is left: bazel that unpacks itself does not always say why it cannot."""
-        found = os.statvfs(self.root)
-        return bool(FULL.search(text)) or found.f_bavail * found.f_frsize < NOTHING
+        file_system = os.statvfs(self.root)
+        return bool(FULL.search(text)) or file_system.f_bavail * file_system.f_frsize < NOTHING
 
     def full(self):
         return (
@@ -274,10 +274,10 @@ class Build(object):
         self.wheel_name()
 
     def wheel_name(self):
-        found = [name for name in os.listdir(self.output) if name.endswith(".whl")]
-        if len(found) != 1:
-            raise Failed("The build must make one wheel, but made %s. The log is %s." % (found or "none", self.log))
-        return found[0]
+        wheels = [name for name in os.listdir(self.output) if name.endswith(".whl")]
+        if len(wheels) != 1:
+            raise Failed("The build must make one wheel, but made %s. The log is %s." % (wheels or "none", self.log))
+        return wheels[0]
 
     def do_check(self):
         """In a directory of its own, with the packages of the stack's lock and nothing else."""
@@ -334,8 +334,8 @@ class Build(object):
         remove(target)  # a damaged one: an intact one is not built again
         os.rename(draft, target)
         whole_files.sync_path(os.path.dirname(target))
-        for left in (self.output, self.temporary):
-            remove(left)
+        for directory in (self.output, self.temporary):
+            remove(directory)
 
 
 def remove(path):
@@ -352,8 +352,8 @@ def copy_regular(source, target, owner):
     if not stat.S_ISREG(status.st_mode) or status.st_uid != owner:
         os.close(descriptor)
         raise Failed("%s must be a file of the user who builds, but is not. Nothing was published." % source)
-    with os.fdopen(descriptor, "rb") as opened, open(target, "wb") as written:
-        shutil.copyfileobj(opened, written, 1 << 20)
+    with os.fdopen(descriptor, "rb") as source_file, open(target, "wb") as target_file:
+        shutil.copyfileobj(source_file, target_file, 1 << 20)
     os.chmod(target, 0o644)
 
 

@@ -111,48 +111,48 @@ class Unpacking(object):
         if paths and job.wheel is None:
             self.open(job, self.component.fetched(job.entry))
         if paths:
-            wanted = set(paths)
-            members = [info for info in job.wheel.members if job.wheel.destinations.get(info.filename) in wanted]
+            missing_paths = set(paths)
+            members = [info for info in job.wheel.members if job.wheel.destinations.get(info.filename) in missing_paths]
             job.written.update(self.unpack(job.wheel, members))
 
     def unpack(self, wheel, members):
         """Unpack members, whose sources can then be compiled. Each thread opens a wheel once."""
-        known = self.archives.__dict__
-        if wheel.path not in known:
-            known[wheel.path] = zipfile.ZipFile(wheel.path)
-            self.opened.append(known[wheel.path])
-        written = wheel.unpack(known[wheel.path], members, self.tree)
-        self.compiler.add(written)
-        return written
+        archives = self.archives.__dict__
+        if wheel.path not in archives:
+            archives[wheel.path] = zipfile.ZipFile(wheel.path)
+            self.opened.append(archives[wheel.path])
+        rows = wheel.unpack(archives[wheel.path], members, self.tree)
+        self.compiler.add(rows)
+        return rows
 
     def copy(self, sealed, paths):
         """Copy files with their bytecode; those that no sealed tree has as they must be are missing in the answer."""
-        written, sources = {}, []
+        rows, sources = {}, []
         for path in paths:
-            one = next((one for one in sealed if one.copy(path, self.tree)), None)
-            if one is not None:
-                written[path] = one.files[path][:2]
-                if self.compiler.is_compiled_last(path) or not one.copy_bytecode(path, self.tree):
+            wheel = next((wheel for wheel in sealed if wheel.copy(path, self.tree)), None)
+            if wheel is not None:
+                rows[path] = wheel.files[path][:2]
+                if self.compiler.is_compiled_last(path) or not wheel.copy_bytecode(path, self.tree):
                     sources.append(path)
         self.compiler.add(sources)
-        return written
+        return rows
 
     def finish(self, jobs):
         rows = {}
         for job in jobs:
-            again = [path for path, row in job.written.items() if rows.get(path.encode("utf-8"), row) != row]
-            for path in again:
+            conflicts = [path for path, row in job.written.items() if rows.get(path.encode("utf-8"), row) != row]
+            for path in conflicts:
                 del job.written[path]
-            self.write(job, again)
+            self.write(job, conflicts)
             listed = job.listed()
             if listed is not None:
                 self.listed[job.entry["sha256"]] = listed
-            written = dict(job.written)
+            job_rows = dict(job.written)
             try:
-                written.update(self.installation(job).finish(self.tree, written))
+                job_rows.update(self.installation(job).finish(self.tree, job_rows))
             except wheel_files.WheelProblem as problem:
                 raise refused(problem)
-            rows.update((path.encode("utf-8"), row) for path, row in written.items())
+            rows.update((path.encode("utf-8"), row) for path, row in job_rows.items())
         return rows
 
     def installation(self, job):

@@ -97,11 +97,11 @@ def hadoop_environment(path):
     command = ["/bin/sh", "-c", '. "$1" && exec /usr/bin/env', "sh", path]
     output = processes.run(command, TIMEOUT, {"PATH": "/usr/bin:/bin"}).output
     variables = dict(line.split("=", 1) for line in output.splitlines() if "=" in line)
-    missing = [name for name in HADOOP_NAMES if not variables.get(name)]
-    if missing:
+    missing_names = [name for name in HADOOP_NAMES if not variables.get(name)]
+    if missing_names:
         raise NotReady(
             "%s must set %s, but does not. Write it again with ansible-playbook site.yml -e apply=all."
-            % (path, ", ".join(missing))
+            % (path, ", ".join(missing_names))
         )
     if not os.path.exists(os.path.join(variables["JAVA_HOME"], "bin", "java")):
         raise NotReady(

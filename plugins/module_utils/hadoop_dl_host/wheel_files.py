@@ -51,14 +51,14 @@ class Installation(object):
         information = self.site + "/" + self.information
         more[information + "/INSTALLER"] = write(root, information + "/INSTALLER", INSTALLER.encode("utf-8"))
         record = information + "/RECORD"
-        rows = [_row(path, self.site, *what) for path, what in list(written.items()) + list(more.items())]
+        rows = [_row(path, self.site, *row) for path, row in list(written.items()) + list(more.items())]
         rows.append("%s/RECORD,,\n" % _quoted(self.information))
         more[record] = write(root, record, "".join(sorted(rows)).encode("utf-8"))
         return more
 
     def entry_points(self):
         """Name, module and function of every console and gui script."""
-        found, section = [], ""
+        scripts, section = [], ""
         for line in self.points.splitlines():
             line = line.strip()
             if line.startswith("["):
@@ -70,8 +70,8 @@ class Installation(object):
                 if not re.match(r"^[\w.-]+$", name) or not re.match(r"^[\w.]+$", module + function):
                     raise WheelProblem("%s has a script that cannot be written: %s." % (self.file, line))
                 if not re.match(r"^(pip|easy_install-?)\d+\.\d+$", name):  # the version of whoever built the wheel
-                    found.append((name, module, function))
-        return found
+                    scripts.append((name, module, function))
+        return scripts
 
     def shebang(self):
         if len(self.python) + 2 <= SHEBANG_LIMIT and " " not in self.python:
@@ -105,10 +105,10 @@ class Wheel(Installation):
                 self.destinations[info.filename] = self._destination(name)
 
     def _information(self, names):
-        found = [name.split("/")[0] for name in names if re.match(r"^[^/]+\.dist-info/WHEEL$", name)]
-        if len(found) != 1:
-            raise WheelProblem("%s must have one dist-info directory but has %d." % (self.file, len(found)))
-        return found[0]
+        directories = [name.split("/")[0] for name in names if re.match(r"^[^/]+\.dist-info/WHEEL$", name)]
+        if len(directories) != 1:
+            raise WheelProblem("%s must have one dist-info directory but has %d." % (self.file, len(directories)))
+        return directories[0]
 
     def _read(self, archive, names, name):
         info = names.get(self.information + "/" + name)
@@ -176,7 +176,7 @@ class Wheel(Installation):
 
     def unpack(self, archive, members, root):
         """Write members (of an opened archive of this wheel) below root; path -> (sha256, size)."""
-        written = {}
+        rows = {}
         for info in members:
             path = self.destinations[info.filename]
             with contextlib.closing(archive.open(info)) as source:
@@ -184,8 +184,8 @@ class Wheel(Installation):
                 if self._is_script(info) and first.startswith(b"#!python"):
                     self.rewritten.add(path)
                     first = self.shebang().encode("utf-8") + first.partition(b"\n")[2]
-                written[path] = write(root, path, first, source, self.mode(info))
-        return written
+                rows[path] = write(root, path, first, source, self.mode(info))
+        return rows
 
 
 def chunks(items, sizes, count):

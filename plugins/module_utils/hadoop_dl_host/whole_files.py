@@ -88,9 +88,9 @@ def sync_tree(directory):
 
 def own_name(path):
     """The path with this process's number; what killed processes left under others is removed."""
-    for other in glob.glob(path + "-*"):
-        if not is_being_written(other):
-            os.unlink(other)
+    for draft in glob.glob(path + "-*"):
+        if not is_being_written(draft):
+            os.unlink(draft)
     return "%s-%d" % (path, os.getpid())
 
 

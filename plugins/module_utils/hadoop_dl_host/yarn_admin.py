@@ -63,9 +63,9 @@ class Admin(object):
 
     def check(self, program, arguments, answer):
         if answer.problem:
-            said = (answer.error or answer.output).splitlines()[-1:] if answer.status not in (None, 127) else []
-            what = said[0] if said else answer.problem
-            raise Failed("`%s %s` must work as %s, but: %s" % (program, " ".join(arguments), self.account, what))
+            lines = (answer.error or answer.output).splitlines()[-1:] if answer.status not in (None, 127) else []
+            cause = lines[0] if lines else answer.problem
+            raise Failed("`%s %s` must work as %s, but: %s" % (program, " ".join(arguments), self.account, cause))
 
     def has_directory(self, uri):
         """Whether a directory of Hadoop's file systems is there."""

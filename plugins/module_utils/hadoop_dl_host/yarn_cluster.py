@@ -74,10 +74,10 @@ def configuration_directory(environment_file):
     """HADOOP_CONF_DIR in the file that the role hadoop_client wrote; None without it."""
     try:
         with open(environment_file) as handle:
-            found = re.search(r"^export HADOOP_CONF_DIR=(.*)$", handle.read(), re.M)
+            match = re.search(r"^export HADOOP_CONF_DIR=(.*)$", handle.read(), re.M)
     except (IOError, OSError):
         return None
-    return (shlex.split(found.group(1)) or [None])[0] if found else None
+    return (shlex.split(match.group(1)) or [None])[0] if match else None
 
 
 class Refused(IOError):
@@ -102,15 +102,15 @@ def negotiated(url):
     """The same with the ticket to which KRB5CCNAME points (SPNEGO). No library of Python's own has it; curl of RHEL 7 to 9 has."""
     answer = processes.run(NEGOTIATE + ["--max-time", str(TIMEOUT), url], TIMEOUT + 5)
     if answer.problem:
-        said = answer.problem if answer.late or not answer.error else answer.error.splitlines()[-1]
-        raise Refused("%s requires a Kerberos ticket, and answers to curl --negotiate: %s" % (url.split("?")[0], said))
+        cause = answer.problem if answer.late or not answer.error else answer.error.splitlines()[-1]
+        raise Refused("%s requires a Kerberos ticket, and answers to curl --negotiate: %s" % (url.split("?")[0], cause))
     return answer.output
 
 
 def entries(answer, outer, inner):
     """The list at answer[outer][inner]. Hadoop leaves an empty one out and gives one entry without the list around it."""
-    found = (((answer or {}).get(outer) or {}) if outer else (answer or {})).get(inner) or []
-    return found if isinstance(found, list) else [found]
+    listing = (((answer or {}).get(outer) or {}) if outer else (answer or {})).get(inner) or []
+    return listing if isinstance(listing, list) else [listing]
 
 
 def applications(addresses):
@@ -119,13 +119,13 @@ def applications(addresses):
     for address in addresses:
         try:
             answer = json.loads(fetch("%s/ws/v1/cluster/apps?states=%s" % (address, LIVING)))
-            found = (answer["apps"] or {}).get("app") or []
+            listing = (answer["apps"] or {}).get("app") or []
         except Refused as refused:
             problem = str(refused)
         except NO_ANSWER:
             continue
         else:
-            return found if isinstance(found, list) else [found], None
+            return listing if isinstance(listing, list) else [listing], None
     return None, problem
 
 
@@ -137,17 +137,17 @@ def reasons(names, environment_file, principal=None, keytab=None):
         return {}
     try:
         with kerberos_login.logged_in(principal, keytab):
-            found, problem = applications(addresses)
+            living_applications, problem = applications(addresses)
     except kerberos_login.NoLogin as failure:
-        found, problem = None, str(failure)
-    if found is None:
+        living_applications, problem = None, str(failure)
+    if living_applications is None:
         return dict.fromkeys(names, problem)
-    needed = {}
-    for application in found:
+    needs = {}
+    for application in living_applications:
         tags = [tag.strip() for tag in str(application.get("applicationTags") or "").split(",")]
         marks = [tag for tag in tags if tag.startswith(MARK)]
         unknown = not marks and any(tag.startswith(OURS) for tag in tags)  # of an earlier version of tfos-submit
         for name in names:
             if unknown or mark(name) in marks:
-                needed.setdefault(name, "YARN has the application %s" % application.get("id"))
-    return needed
+                needs.setdefault(name, "YARN has the application %s" % application.get("id"))
+    return needs

@@ -23,18 +23,18 @@ class Unusable(ValueError):
 
 def place(directory):
     """The file that yarn-site.xml of this directory names."""
-    found = hadoop_configuration(directory).get(PROPERTY)
-    if not found:
+    value = hadoop_configuration(directory).get(PROPERTY)
+    if not value:
         raise Unusable(
             "%s/yarn-site.xml must name a file in %s, in which the ResourceManager looks for NodeManagers that leave, but does not. Set it to "
             "an empty file on every ResourceManager; it is read at the next refresh, without a restart."
             % (directory, PROPERTY)
         )
-    path = found[len("file://") :] if found.startswith("file:///") else found
+    path = value[len("file://") :] if value.startswith("file:///") else value
     if not path.startswith("/") or not os.path.isfile(path):
         raise Unusable(
             "%s of %s/yarn-site.xml must be a file of this host, but %s is none. Create it (empty), or put only hosts with a ResourceManager into "
-            "the group resource_managers." % (PROPERTY, directory, found)
+            "the group resource_managers." % (PROPERTY, directory, value)
         )
     if path.endswith(".xml"):
         raise Unusable(
@@ -54,12 +54,12 @@ def read(path):
 
 def words(line):
     """The names of a line, which ends at a comment."""
-    found = []
+    host_names = []
     for word in line.decode("utf-8", "replace").split():
         if word.startswith("#"):
             break
-        found.append(word)
-    return found
+        host_names.append(word)
+    return host_names
 
 
 def names(data):
@@ -73,8 +73,8 @@ def with_name(data, name):
 
 def without_name(data, name):
     """Without the lines that have this name alone: that is the form in which it was added."""
-    kept = [line for line in data.splitlines(True) if line.strip() != name.encode("ascii")]
-    return b"".join(kept)
+    lines = [line for line in data.splitlines(True) if line.strip() != name.encode("ascii")]
+    return b"".join(lines)
 
 
 def recorded(path):
@@ -84,14 +84,14 @@ def recorded(path):
     with open(path, "rb") as handle:
         text = handle.read().decode("utf-8", "replace")
     try:
-        found = json.loads(text)["nodes"]
+        nodes = json.loads(text)["nodes"]
     except (ValueError, KeyError, TypeError):
-        found = None
-    if not isinstance(found, dict):
+        nodes = None
+    if not isinstance(nodes, dict):
         raise Unusable(
             "%s must be the JSON object that this project wrote, but is not. Restore it from a backup." % path
         )
-    return found
+    return nodes
 
 
 def write_record(path, nodes):

@@ -20,16 +20,16 @@ class Silent(Exception):
 
 def cluster(addresses):
     """(address, version of Hadoop, nodes) of the active ResourceManager."""
-    said = "yarn-site.xml names none"
+    reason = "yarn-site.xml names none"
     for address in addresses:
         try:
             # Of all states, which are not named: 2.7.7 refuses a question with one that came later.
-            found = ask(address, "/ws/v1/cluster/nodes")
+            response = ask(address, "/ws/v1/cluster/nodes")
             version = ask(address, "/ws/v1/cluster/info")["clusterInfo"]["hadoopVersion"]
-            return address, version, current(yarn_cluster.entries(found, "nodes", "node"))
+            return address, version, current(yarn_cluster.entries(response, "nodes", "node"))
         except yarn_cluster.NO_ANSWER as problem:
-            said = "%s: %s" % (address, problem)
-    raise Silent(said)
+            reason = "%s: %s" % (address, problem)
+    raise Silent(reason)
 
 
 def current(nodes):
@@ -40,7 +40,7 @@ def current(nodes):
         rank = node.get("state") not in GONE, time if isinstance(time, int) else 0
         if name not in latest or rank > latest[name][0]:
             latest[name] = rank, node
-    return [one for one in nodes if one.get("state") not in GONE or one is latest["%s" % one.get("nodeHostName")][1]]
+    return [row for row in nodes if row.get("state") not in GONE or row is latest["%s" % row.get("nodeHostName")][1]]
 
 
 def ask(address, path):
@@ -66,8 +66,8 @@ def gpus(node):
         if node.get("totalResource")
         else [node.get("usedResource"), node.get("availableResource")]
     )
-    found = [yarn_cluster.entries(part or {}, "resourceInformations", "resourceInformation") for part in parts]
-    numbers = [one.get("value") for entries in found for one in entries if one.get("name") == GPU]
+    part_entries = [yarn_cluster.entries(part or {}, "resourceInformations", "resourceInformation") for part in parts]
+    numbers = [resource.get("value") for entries in part_entries for resource in entries if resource.get("name") == GPU]
     return sum(numbers) if all(isinstance(number, int) for number in numbers) else numbers  # the plan refuses others
 
 
@@ -91,18 +91,18 @@ def applications(address, node):
     """What YARN waits for on this node, by the node's own answer, with the names of the ResourceManager; empty without an answer."""
     scheme = address.split("://")[0]
     try:
-        there = ask("%s://%s" % (scheme, node["nodeHTTPAddress"]), "/ws/v1/node/apps")
+        node_apps = ask("%s://%s" % (scheme, node["nodeHTTPAddress"]), "/ws/v1/node/apps")
         everywhere = ask(address, "/ws/v1/cluster/apps?states=" + yarn_cluster.LIVING)
     except yarn_cluster.NO_ANSWER:
         return []
-    titles = dict((one.get("id"), one.get("name")) for one in yarn_cluster.entries(everywhere, "apps", "app"))
+    titles = dict((app.get("id"), app.get("name")) for app in yarn_cluster.entries(everywhere, "apps", "app"))
     return [
         {
-            "id": one.get("id"),
-            "user": one.get("user"),
-            "name": titles[one.get("id")],
-            "containers": len(yarn_cluster.entries(one, None, "containerids")),
+            "id": app.get("id"),
+            "user": app.get("user"),
+            "name": titles[app.get("id")],
+            "containers": len(yarn_cluster.entries(app, None, "containerids")),
         }
-        for one in yarn_cluster.entries(there, "apps", "app")
-        if one.get("id") in titles
+        for app in yarn_cluster.entries(node_apps, "apps", "app")
+        if app.get("id") in titles
     ]
