@@ -45,27 +45,27 @@ def make_plan(
     grouped: problems and warnings that several hosts share are one line each.
     building: only what builds TensorFlow, for stacks whose wheel the site builds.
     """
-    made = Plan()
-    read = usable_hosts(made, hosts, repository)
-    wanted = resolved(read, settled(read))
-    additional = {} if building else beside(read, wanted)
-    run = decide(read, wanted, additional, Run(repository, driver_upgrade=driver_upgrade, building=building))
-    cases = [Case(host, wanted[host.name], run, additional.get(host.name, ())) for host in read]
+    plan = Plan()
+    read = usable_hosts(plan, hosts, repository)
+    targets = resolved(read, settled(read))
+    additional = {} if building else beside(read, targets)
+    run = decide(read, targets, additional, Run(repository, driver_upgrade=driver_upgrade, building=building))
+    cases = [Case(host, targets[host.name], run, additional.get(host.name, ())) for host in read]
     for case in cases:
-        examine(made, case)
+        examine(plan, case)
     for name, sentence in yarn.drained(hosts):
-        made.tell(name, warnings=[sentence])
-    made.problems += [*cluster_problems(read, wanted), *kerberos.clock_problems(read), *run.problems]
-    made.warnings += [] if building else [*run.workbench.warnings, *cluster_warnings(read, wanted, additional)]
+        plan.tell(name, warnings=[sentence])
+    plan.problems += [*cluster_problems(read, targets), *kerberos.clock_problems(read), *run.problems]
+    plan.warnings += [] if building else [*run.workbench.warnings, *cluster_warnings(read, targets, additional)]
     for case in cases:
-        add_host(made, case)
-    wheels.arrange(made, cases, run)
-    workbench.ask_master(made, read, run.workbench)
+        add_host(plan, case)
+    wheels.arrange(plan, cases, run)
+    workbench.ask_master(plan, read, run.workbench)
     target.keep_verdicts()
-    made.problems_by_host, _ = by_host(made.problems)
+    plan.problems_by_host, _ = by_host(plan.problems)
     if grouped:
-        made.problems, made.warnings, made.notes = map(group_alike, (made.problems, made.warnings, made.notes))
-    return made
+        plan.problems, plan.warnings, plan.notes = map(group_alike, (plan.problems, plan.warnings, plan.notes))
+    return plan
 
 
 def usable_hosts(made: Plan, hosts: Sequence[Host], repository: Path) -> list[Host]:
@@ -92,14 +92,14 @@ def decide(
             for item in chain(wanted.values(), *additional.values())
             if item.lock
         }
-        | {(one.stack.name, one.python, "") for one in requested if one.stack.record(one.python) is None}
+        | {(build.stack.name, build.python, "") for build in requested if build.stack.record(build.python) is None}
     )
     pairs, unknown = engines(hosts)
-    environments += [(*pair, "") for pair in pairs if pair not in {one[:2] for one in environments}]
+    environments += [(*pair, "") for pair in pairs if pair not in {environment[:2] for environment in environments}]
     return replace(
         run,
         environments=environments,
-        builds={one.builder: one for one in requested},
+        builds={build.builder: build for build in requested},
         workbench=site,
         kept=installed_environments(hosts),
         problems=problems + unknown,
@@ -108,9 +108,9 @@ def decide(
 
 def examine(made: Plan, case: Case) -> None:
     """Add why the host's request cannot be met."""
-    host, wanted = case.host, case.wanted
-    uses_hadoop = wanted.stack is None or wanted.stack.uses_hadoop
-    made.tell(host.name, [*wanted.problems, *host_problems(host, [wanted, *case.additional])])
+    host, host_target = case.host, case.wanted
+    uses_hadoop = host_target.stack is None or host_target.stack.uses_hadoop
+    made.tell(host.name, [*host_target.problems, *host_problems(host, [host_target, *case.additional])])
     made.tell(host.name, requirements.problems(host, case.run.repository, uses_hadoop))
     if uses_hadoop and concerns("hadoop_client", host):
         made.tell(host.name, kerberos.problems(host))
@@ -136,52 +136,52 @@ def without_answer(made: Plan, hosts: Sequence[Host]) -> None:
 
 def engines(hosts: Sequence[Host]) -> tuple[list[tuple[str, str]], list[str]]:
     """Stack and Python of the engine images that hosts build, which the mirror holds too; and why one is unknown."""
-    found, problems = set(), []
+    pairs, problems = set(), []
     for host in hosts:
         try:
             if engine := workbench.engine_environment(host, host.variables):
-                found.add((engine[0].name, engine[1]))
+                pairs.add((engine[0].name, engine[1]))
         except UnknownStack as error:
             problems.append(f"{host.name}: cdsw_engine_stack cannot be used. {error}")
-    return sorted(found), problems
+    return sorted(pairs), problems
 
 
 def installed_environments(hosts: Sequence[Host]) -> list[list[str]]:
     """Known stacks, with each of their Pythons, of which any host has an environment: a repair of it needs the mirror."""
-    found = {name.rpartition("-")[0] for host in hosts for name in host.known.deeplearning.environments}
-    return [[form.name, python] for stack in load_stacks(found) for form in stack.forms for python in form.pythons]
+    names = {name.rpartition("-")[0] for host in hosts for name in host.known.deeplearning.environments}
+    return [[form.name, python] for stack in load_stacks(names) for form in stack.forms for python in form.pythons]
 
 
 def resolved(hosts: Sequence[Host], names: Mapping[str, str]) -> dict[str, Target]:
     """The target of each host. Hosts with the same request and the same deciding facts share one Target."""
-    known: dict[Hashable, Target] = {}
-    found = {}
+    shared_targets: dict[Hashable, Target] = {}
+    targets = {}
     for host in hosts:
-        asked = {name: host.variables.get(name) for name in target.INPUTS}
+        variables = {name: host.variables.get(name) for name in target.INPUTS}
         facts = host.known
         groups = tuple(group for group in host.groups if group in target.ENVIRONMENT_GROUPS)
         name = names.get(host.name, "")
-        key = (facts.profile, facts.os, tuple(facts.pythons.items()), canonical(asked), groups, name)
-        if key not in known:
-            known[key] = target.target_for(asked, facts, groups, name)
-        found[host.name] = known[key]
-    return found
+        key = (facts.profile, facts.os, tuple(facts.pythons.items()), canonical(variables), groups, name)
+        if key not in shared_targets:
+            shared_targets[key] = target.target_for(variables, facts, groups, name)
+        targets[host.name] = shared_targets[key]
+    return targets
 
 
 def beside(hosts: Sequence[Host], wanted: Mapping[str, Target]) -> dict[str, tuple[Target, ...]]:
     """The environments that each host gets beside the active one."""
     lists = {host.name: host.variables.get("deeplearning_additional_stacks") or [] for host in hosts}
-    found: dict[str, list[Target]] = {host.name: [] for host in hosts}
+    targets_by_host: dict[str, list[Target]] = {host.name: [] for host in hosts}
     for name in sorted({name for names in lists.values() for name in names}):
         asking = [
             replace(host, variables={"deeplearning_request": name})  # extra packages are those of the active one
             for host in hosts
             if name in lists[host.name]
         ]
-        for host, one in resolved(asking, {}).items():
-            if one.problems or one.environment != wanted[host].environment:
-                found[host].append(one)
-    return {name: tuple(targets) for name, targets in found.items()}
+        for host, host_target in resolved(asking, {}).items():
+            if host_target.problems or host_target.environment != wanted[host].environment:
+                targets_by_host[host].append(host_target)
+    return {name: tuple(targets) for name, targets in targets_by_host.items()}
 
 
 def settled(hosts: Sequence[Host]) -> dict[str, str]:
@@ -190,24 +190,24 @@ def settled(hosts: Sequence[Host]) -> dict[str, str]:
     for host in hosts:
         if isinstance(host.variables.get("deeplearning_request"), Mapping) and concerns("environment", host):
             alike.setdefault(json.dumps(host.variables["deeplearning_request"], sort_keys=True), []).append(host)
-    found: dict[str, str] = {}
+    names_by_host: dict[str, str] = {}
     for group in alike.values():
         profiles = dict.fromkeys(host.known.profile for host in group)
         names, _ = target.stacks_for(group[0].variables["deeplearning_request"], profiles)
-        found.update({host.name: names[0] for host in group if names})
-    return found
+        names_by_host.update({host.name: names[0] for host in group if names})
+    return names_by_host
 
 
 def add_host(made: Plan, case: Case) -> None:
     """Add one host's entry and its rows."""
-    host, wanted = case.host, case.wanted
+    host, host_target = case.host, case.wanted
     names = BUILDING if case.run.building else tuple(COMPONENTS)
     components = [COMPONENTS[name] for name in names if COMPONENTS[name].concerns(host)]
     for component in components:
         if component.has_work(case):
             add_row(made, case, component)
     case.part = made.hosts[host.name] = {
-        **wanted.part,
+        **host_target.part,
         "additional": [],
         "mirror_environments": [],
         "digests": case.digests,
@@ -220,7 +220,7 @@ def add_host(made: Plan, case: Case) -> None:
     if uses_login(case):
         case.needs += [kerberos.LOGIN] if kerberos.logs_in(host) else []
         made.tell(host.name, warnings=kerberos.warnings(host))
-    made.tell(host.name, **{"warnings" if case.needs else "notes": wanted.warnings})
+    made.tell(host.name, **{"warnings" if case.needs else "notes": host_target.warnings})
 
 
 def uses_login(case: Case) -> bool:

@@ -15,9 +15,9 @@ class AdditionalEnvironments(Component):
     """Those beside the active one, each with its settings of Spark and Hadoop. One that is no longer requested is an old environment."""
 
     def examine(self, made: Plan, case: Case) -> None:
-        for one in case.additional:
-            problems = [*one.problems, *wheel_problems(case, one)]
-            made.tell(case.host.name, [f"deeplearning_additional_stacks: {text}" for text in problems], one.warnings)
+        for target in case.additional:
+            problems = [*target.problems, *wheel_problems(case, target)]
+            made.tell(case.host.name, [f"deeplearning_additional_stacks: {text}" for text in problems], target.warnings)
 
     def has_work(self, case: Case) -> bool:
         return bool(case.additional) or case.receipt(self.name) is not None
@@ -26,7 +26,7 @@ class AdditionalEnvironments(Component):
         if not case.additional:
             return case.row(self.name, "installed", "none", "no longer requested")
         row = super().compare(case)
-        names = [one.environment for one in case.additional]
+        names = [target.environment for target in case.additional]
         broken = [f"{name}: {reason}" for name in names if (reason := case.lacking(name))]
         if row is None and broken:
             row = case.row(self.name, "incomplete", "", "; ".join(broken))
@@ -34,13 +34,13 @@ class AdditionalEnvironments(Component):
 
     def deciders(self, case: Case) -> dict[str, str]:
         return {
-            "environment": canonical([one.environment for one in case.additional]),
-            "stack": canonical([one.stack_text for one in case.additional]),
+            "environment": canonical([target.environment for target in case.additional]),
+            "stack": canonical([target.stack_text for target in case.additional]),
         }
 
     def publish(self, made: Plan, case: Case) -> None:
         case.part["additional"] = [
-            {**one.part, "hadoop": one.stack is not None and one.stack.uses_hadoop} for one in case.additional
+            {**item.part, "hadoop": item.stack is not None and item.stack.uses_hadoop} for item in case.additional
         ]
 
 

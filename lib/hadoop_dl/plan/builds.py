@@ -33,19 +33,19 @@ class Build:
     @property
     def part(self) -> Json:
         """The inputs that the playbook gives to the roles."""
-        data = self.stack.data
+        stack_data = self.stack.data
         return {
             "stack": self.stack.name,
             "python": self.python,
             "interpreter": self.interpreter,
-            "version": data["tensorflow"],
-            "commit": data["tensorflow_commit"],
-            "bazel": data["bazel"],
-            "hdfs": bool(data.get("hdfs")),
-            "kafka": bool(data.get("kafka")),
-            "cuda": cuda_part(data) if "cuda" in data else {},
+            "version": stack_data["tensorflow"],
+            "commit": stack_data["tensorflow_commit"],
+            "bazel": stack_data["bazel"],
+            "hdfs": bool(stack_data.get("hdfs")),
+            "kafka": bool(stack_data.get("kafka")),
+            "cuda": cuda_part(stack_data) if "cuda" in stack_data else {},
             "cpu_features": list(self.cpu_features),
-            "capabilities": list(self.capabilities) if "cuda" in data else [],
+            "capabilities": list(self.capabilities) if "cuda" in stack_data else [],
             "lock": self.stack.base_lock(self.python).digest,
             "record": f"{self.stack.lock_path(self.python).stem}.json",
             "hosts": list(self.hosts),
@@ -84,7 +84,7 @@ def requested(hosts: Sequence[Host], wanted: Mapping[str, Target]) -> tuple[list
                 f"{name} must be built on {stacks[name].data['os'][0]} with Python {python}, but no host of the group {GROUP} has both. "
                 "Add such a host to the group, which may be one of the hosts that run it."
             )
-        elif any(one.builder == builder.name for one in builds):
+        elif any(build.builder == builder.name for build in builds):
             problems.append(
                 f"{builder.name} builds one wheel at a time, but {name} is the second. Run the playbook once for each stack, with --limit."
             )
@@ -105,14 +105,14 @@ def builder_of(stack: Stack, python: str, hosts: Iterable[Host]) -> Host | None:
 
 def common_features(hosts: Iterable[Host]) -> tuple[str, ...]:
     """The CPU features that all of these hosts have."""
-    found = [set(host.known.cpu.features or ()) for host in hosts]
-    return tuple(sorted(set.intersection(*found))) if found else ()
+    feature_sets = [set(host.known.cpu.features or ()) for host in hosts]
+    return tuple(sorted(set.intersection(*feature_sets))) if feature_sets else ()
 
 
 def all_capabilities(hosts: Iterable[Host]) -> tuple[str, ...]:
     """The compute capabilities of all GPUs of these hosts."""
-    found = {one for host in hosts for one in capabilities(host.known)}
-    return tuple(sorted(found, key=numbers))
+    host_capabilities = {cc for host in hosts for cc in capabilities(host.known)}
+    return tuple(sorted(host_capabilities, key=numbers))
 
 
 def capabilities(facts: HostFacts) -> list[str]:
@@ -121,8 +121,8 @@ def capabilities(facts: HostFacts) -> list[str]:
         return []
     from hadoop_dl.resolver.gpus import Gpu, find_gpu  # noqa: PLC0415
 
-    found = [find_gpu(load(), name) for name in facts.nvidia.names]
-    return sorted({gpu.cc for gpu in found if isinstance(gpu, Gpu)}, key=numbers)
+    gpus = [find_gpu(load(), name) for name in facts.nvidia.names]
+    return sorted({gpu.cc for gpu in gpus if isinstance(gpu, Gpu)}, key=numbers)
 
 
 def missing_sentence(stack: Stack) -> str:
@@ -131,29 +131,29 @@ def missing_sentence(stack: Stack) -> str:
 
 def fit_problems(record: Record, facts: HostFacts) -> list[str]:
     """Why a built wheel does not run on a host: it is built for one operating system, for CPU features and for GPUs."""
-    found = record.provenance
-    name = f"The wheel of TensorFlow {found['version']}"
+    wheel = record.provenance
+    name = f"The wheel of TensorFlow {wheel['version']}"
     problems = []
-    if found["os"]["short"] != facts.os.short:
+    if wheel["os"]["short"] != facts.os.short:
         problems.append(
-            f"{name} was built on {found['os']['name']}, but the host runs {facts.os.name}. Request a stack for that system here; "
+            f"{name} was built on {wheel['os']['name']}, but the host runs {facts.os.name}. Request a stack for that system here; "
             "a wheel runs only on the system that it was built for."
         )
-    for library, there in (("GLIBC", facts.glibc), ("GLIBCXX", facts.libstdcxx)):
-        needed = found["symbols"].get(library)
-        if needed and there and numbers(there) < numbers(needed):
+    for library, host_version in (("GLIBC", facts.glibc), ("GLIBCXX", facts.libstdcxx)):
+        required_version = wheel["symbols"].get(library)
+        if required_version and host_version and numbers(host_version) < numbers(required_version):
             problems.append(
-                f"{name} requires {library}_{needed}, but the host has {library}_{there}. Build it on a host whose system is as old as the oldest target: "
+                f"{name} requires {library}_{required_version}, but the host has {library}_{host_version}. Build it on a host whose system is as old as the oldest target: "
                 f"{PLAYBOOK}"
             )
-    missing = sorted(set(found["cpu_features"]) - set(facts.cpu.features or ()))
+    missing = sorted(set(wheel["cpu_features"]) - set(facts.cpu.features or ()))
     if missing and facts.cpu.features is not None:
         problems.append(
             f"{name} was built for CPUs with {', '.join(missing)}, but the host's CPU lacks that. Build it for this host too: {PLAYBOOK}"
         )
-    problems += [f"{name} {sentence} Build it for this host too: {PLAYBOOK}" for sentence in gpu_problems(found, facts)]
-    if found["architecture"] != facts.architecture:
-        problems.append(f"{name} is for {found['architecture']}, but the host is {facts.architecture}.")
+    problems += [f"{name} {sentence} Build it for this host too: {PLAYBOOK}" for sentence in gpu_problems(wheel, facts)]
+    if wheel["architecture"] != facts.architecture:
+        problems.append(f"{name} is for {wheel['architecture']}, but the host is {facts.architecture}.")
     return problems
 
 
@@ -162,7 +162,7 @@ def gpu_problems(found: Json, facts: HostFacts) -> list[str]:
     compiled = found["cuda"].get("capabilities") if found["cuda"] else None
     if not compiled:
         return []
-    old = [one for one in capabilities(facts) if all(numbers(one) < numbers(other) for other in compiled)]
+    old = [cc for cc in capabilities(facts) if all(numbers(cc) < numbers(wheel_cc) for wheel_cc in compiled)]
     return (
         [f"was built for the compute capabilities {', '.join(compiled)}, but the host has GPUs of {', '.join(old)}."]
         if old
@@ -173,9 +173,9 @@ def gpu_problems(found: Json, facts: HostFacts) -> list[str]:
 def input_problems(host: Host, build: Build) -> Iterator[str]:
     """Inputs that the roles bazel and tensorflow_build would refuse on a host that has built nothing yet."""
     variables, part = host.variables, build.part
-    given = {name: part[name] for name in ("version", "commit", "hdfs", "kafka", "cpu_features")}
-    given |= {"source": variables.get("tensorflow_build_source", {}), "tag": f"v{part['version']}"}
-    yield from tensorflow_build.input_problems(given)
+    inputs = {name: part[name] for name in ("version", "commit", "hdfs", "kafka", "cpu_features")}
+    inputs |= {"source": variables.get("tensorflow_build_source", {}), "tag": f"v{part['version']}"}
+    yield from tensorflow_build.input_problems(inputs)
     source = variables.get("bazel_source", "binary")
     own = {name: variables.get(name) for name in ("bazel_versions", "tensorflow_build_bazel")}
     if source in bazel.FILES and "tensorflow_build" not in host.known.deeplearning.receipts and not any(own.values()):

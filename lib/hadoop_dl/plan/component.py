@@ -81,8 +81,8 @@ class Case:
 
     def lacking(self, environment: str) -> str:
         """Why the host does not have this environment; empty if it is there and intact."""
-        known = self.facts.deeplearning.environments.get(environment)
-        return "missing" if known is None else known.problem or ""
+        installed_environment = self.facts.deeplearning.environments.get(environment)
+        return "missing" if installed_environment is None else installed_environment.problem or ""
 
     def row(self, component: str, now: str, wanted: str, reason: str) -> Row:
         return Row(self.host.name, component, now, wanted, reason)

@@ -66,14 +66,14 @@ class Environment(Component):
         made.tell(case.host.name, additional.wheel_problems(case, case.wanted))
 
     def compare(self, case: Case) -> Row | None:
-        there, wanted = case.facts.deeplearning, case.wanted.environment
-        case.digests[self.name] = wanted
-        reason = case.lacking(wanted)
-        if not reason and there.current != wanted:
+        deeplearning, environment = case.facts.deeplearning, case.wanted.environment
+        case.digests[self.name] = environment
+        reason = case.lacking(environment)
+        if not reason and deeplearning.current != environment:
             reason = "built, not current"
-        elif not reason and not there.notice:
+        elif not reason and not deeplearning.notice:
             reason = "CURRENT.txt is missing"
-        return case.row(self.name, there.current or "none", wanted, reason) if reason else None
+        return case.row(self.name, deeplearning.current or "none", environment, reason) if reason else None
 
 
 class DeeplearningCommand(Component):
@@ -130,8 +130,8 @@ class GpuPart(OfGpu):
             reason = receipt.problem or ("inputs changed" if receipt.digest != digest else None)
         if reason is None:
             return None
-        now = ", ".join(gpu_stack.there(self.name, case.facts)) or "none"
-        return case.row(self.name, now, ", ".join(versions) or "none", reason)
+        installed_versions = ", ".join(gpu_stack.there(self.name, case.facts)) or "none"
+        return case.row(self.name, installed_versions, ", ".join(versions) or "none", reason)
 
     def publish(self, made: Plan, case: Case) -> None:
         coming = [role for role in gpu_stack.ROLES if role in case.needs]
@@ -229,19 +229,19 @@ class Cdsw(Component):
     """CDSW's settings for GPUs; compared on the host, because administrators edit cdsw.conf."""
 
     def has_work(self, case: Case) -> bool:
-        wanted = bool(case.workbench.settings) and case.facts.workbench is not None
-        return wanted or (case.removed(self.name) and case.receipt(self.name) is not None)
+        has_settings = bool(case.workbench.settings) and case.facts.workbench is not None
+        return has_settings or (case.removed(self.name) and case.receipt(self.name) is not None)
 
     def compare(self, case: Case) -> Row | None:
-        found, wanted = case.facts.workbench, case.workbench.settings
-        if case.removed(self.name) or found is None:
+        item, settings = case.facts.workbench, case.workbench.settings
+        if case.removed(self.name) or item is None:
             return case.row(self.name, "this project's", "as before", "no longer requested")
         row = super().compare(case)
-        now = ", ".join(f"{name}={found.settings[name]}" for name in wanted if found.settings.get(name))
-        text = ", ".join(f"{name}={value}" for name, value in wanted.items())
-        if found.kind == "rpm" and not workbench.settings_hold(found, wanted):
-            reason = "a restart of CDSW is pending" if found.restart_pending else "settings of cdsw.conf"
-            return case.row(self.name, now or "no GPUs", text, reason)
+        current_text = ", ".join(f"{name}={item.settings[name]}" for name in settings if item.settings.get(name))
+        text = ", ".join(f"{name}={value}" for name, value in settings.items())
+        if item.kind == "rpm" and not workbench.settings_hold(item, settings):
+            reason = "a restart of CDSW is pending" if item.restart_pending else "settings of cdsw.conf"
+            return case.row(self.name, current_text or "no GPUs", text, reason)
         return row and replace(row, wanted=text)
 
     def deciders(self, case: Case) -> dict[str, str]:
@@ -291,8 +291,8 @@ class TensorBoard(Component):
         made.tell(case.host.name, tensorboard.problems(case.host, case.wanted.lock))
 
     def has_work(self, case: Case) -> bool:
-        wanted = case.wanted.stack is not None and bool(tensorboard.services(case.host))
-        return wanted or case.receipt(self.name) is not None
+        has_services = case.wanted.stack is not None and bool(tensorboard.services(case.host))
+        return has_services or case.receipt(self.name) is not None
 
     def compare(self, case: Case) -> Row | None:
         if not tensorboard.services(case.host):
@@ -324,7 +324,7 @@ class Verify(Component):
         return bool(set(needs) - UNVERIFIED)
 
     def deciders(self, case: Case) -> dict[str, str]:
-        return {"verified": canonical({name: there for name, there in case.digests.items() if name not in UNVERIFIED})}
+        return {"verified": canonical({name: value for name, value in case.digests.items() if name not in UNVERIFIED})}
 
 
 ENVIRONMENT_ROLES = ("pip", "tensorflow", "keras", "environment")

@@ -34,18 +34,18 @@ MAGIC = re.compile(
 
 def closure(names: Iterable[str], variables: Mapping[str, Any]) -> Json:
     """The raw values of these variables and of every variable whose name their templates mention."""
-    found: Json = {}
+    values: Json = {}
     queue = list(names)
     while queue:
         name = queue.pop()
-        if name in found or name not in variables or MAGIC.match(name):
+        if name in values or name not in variables or MAGIC.match(name):
             continue
-        found[name] = variables[name]
+        values[name] = variables[name]
         value = variables[name]
-        written = value if isinstance(value, str) else encoded(value)
-        if "{{" in written or "{%" in written:
-            queue += re.findall(r"[A-Za-z_]\w*", written)
-    return found
+        text = value if isinstance(value, str) else encoded(value)
+        if "{{" in text or "{%" in text:
+            queue += re.findall(r"[A-Za-z_]\w*", text)
+    return values
 
 
 def canonical(value: Any) -> str:

@@ -45,8 +45,8 @@ def table() -> Json:
 
 
 def limits() -> Mapping[str, Mapping[str, Any]]:
-    found: Mapping[str, Mapping[str, Any]] = table()["limits"]
-    return found
+    rows: Mapping[str, Mapping[str, Any]] = table()["limits"]
+    return rows
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ def fits(form: str, text: str) -> bool:
     if not re.fullmatch(table()["forms"][form]["pattern"], text, re.ASCII):
         return False
     try:
-        return all(urlsplit(one).port != 0 for one in text.split() if "://" in one)
+        return all(urlsplit(word).port != 0 for word in text.split() if "://" in word)
     except ValueError:
         return False
 
@@ -102,7 +102,7 @@ def convert(given: Input, value: Any) -> Any:
         return value
     checked = CONVERTERS[given.type](given, value)
     choices = given.spec.get("choices")
-    if choices and any(one not in choices for one in (checked if isinstance(checked, list) else [checked])):
+    if choices and any(entry not in choices for entry in (checked if isinstance(checked, list) else [checked])):
         raise Refused(accepted(given), value)
     return checked
 
@@ -110,15 +110,15 @@ def convert(given: Input, value: Any) -> Any:
 def accepted(given: Input) -> str:
     """The values that an input accepts, in the words of a message."""
     choices, form = given.spec.get("choices"), None if given.type == "dict" else given.limits.get("form")
-    one = join_words([one or '""' for one in choices]) if choices else called(form) if form else "text in quotes"
+    entry = join_words([text or '""' for text in choices]) if choices else called(form) if form else "text in quotes"
     once = "" if given.limits.get("repeats") else " without duplicates"
     lowest, highest = given.limits.get("min"), given.limits.get("max")
     words = {
         "bool": "true or false",
         "int": f"a whole number from {lowest} to {highest}" if lowest is not None else "a whole number",
-        "path": one if form or choices else "an absolute path",
+        "path": entry if form or choices else "an absolute path",
         "dict": mapping_words(given),
-        "list": f"a list{once}, each entry {one}",
+        "list": f"a list{once}, each entry {entry}",
         "request": 'the name of a stack, or constraints such as {tensorflow: "1.15", python: "2.7"}',
         "batch": "a whole number of hosts from 1, or a share from 1% to 100%",
         "canary": "a number of hosts, a share such as 10%, or names of hosts",
@@ -127,7 +127,7 @@ def accepted(given: Input) -> str:
     if given.type == "list" and given.spec.get("options"):
         keys = ", ".join(sorted(given.spec["options"]))
         words["list"] = f"a list of mappings with the keys {keys}{once}"
-    return words.get(given.type, one) + (", or none" if given.limits.get("none") else "")
+    return words.get(given.type, entry) + (", or none" if given.limits.get("none") else "")
 
 
 def mapping_words(given: Input) -> str:
@@ -195,10 +195,10 @@ def to_list(given: Input, value: Any) -> list[Any]:
     if not isinstance(value, list):
         raise Refused(accepted(given), value)
     options = given.spec.get("options")
-    found = [to_mapping(given, options, one) if options else to_word(given, one) for one in value]
-    if not given.limits.get("repeats") and any(one in found[:place] for place, one in enumerate(found)):
+    entries = [to_mapping(given, options, entry) if options else to_word(given, entry) for entry in value]
+    if not given.limits.get("repeats") and any(entry in entries[:place] for place, entry in enumerate(entries)):
         raise Refused(accepted(given), value)
-    return found
+    return entries
 
 
 def to_mapping(given: Input, options: Mapping[str, Any], value: Any) -> Json:
@@ -207,7 +207,7 @@ def to_mapping(given: Input, options: Mapping[str, Any], value: Any) -> Json:
     if not isinstance(value, Mapping) or not required <= set(value) <= set(options):
         raise Refused(accepted(given), value)
     try:
-        return {name: convert(given.key(name, options[name]), one) for name, one in value.items()}
+        return {name: convert(given.key(name, options[name]), item) for name, item in value.items()}
     except Refused as refused:
         raise Refused(f"{accepted(given)} ({refused.accepted})", refused.value) from refused
 
@@ -221,13 +221,13 @@ def to_dict(given: Input, value: Any) -> Json:
     if given.limits.get("form") == "archive" and value:
         check_archive(given, value)
     keys, values = given.limits.get("keys"), given.limits.get("values")
-    for name, one in value.items():
+    for name, item in value.items():
         if keys and not fits(keys, name):
             raise Refused(accepted(given), name)
         if values == "archive":
-            check_archive(given, one)
-        elif values and (isinstance(one, (Mapping, list)) or (values != "text" and not fits(values, str(one)))):
-            raise Refused(accepted(given), one)
+            check_archive(given, item)
+        elif values and (isinstance(item, (Mapping, list)) or (values != "text" and not fits(values, str(item)))):
+            raise Refused(accepted(given), item)
     return dict(value)
 
 
@@ -249,20 +249,20 @@ def to_request(given: Input, value: Any) -> Any:
         return value
     if not isinstance(value, Mapping) or not value:
         raise Refused(accepted(given), value)
-    for name, one in value.items():
-        for text in one if isinstance(one, list) else [one]:
+    for name, item in value.items():
+        for text in item if isinstance(item, list) else [item]:
             if not isinstance(name, str) or not isinstance(text, (str, bool)) or len(str(text)) > 100:
-                raise Refused(f"{accepted(given)}, with values in quotes", {str(name): one})
+                raise Refused(f"{accepted(given)}, with values in quotes", {str(name): item})
     check_plain(value)
     return dict(value)
 
 
 def to_batch(given: Input, value: Any) -> Any:
     """A value that a play's serial accepts; 0 and less would mean all hosts at once."""
-    found = re.fullmatch(r"([1-9][0-9]{0,5})(%?)", str(value), re.ASCII) if isinstance(value, (int, str)) else None
-    if isinstance(value, bool) or found is None or (found[2] and int(found[1]) > 100):
+    match = re.fullmatch(r"([1-9][0-9]{0,5})(%?)", str(value), re.ASCII) if isinstance(value, (int, str)) else None
+    if isinstance(value, bool) or match is None or (match[2] and int(match[1]) > 100):
         raise Refused(accepted(given), value)
-    return value if found[2] else int(value)
+    return value if match[2] else int(value)
 
 
 def to_canary(given: Input, value: Any) -> Any:
@@ -271,21 +271,21 @@ def to_canary(given: Input, value: Any) -> Any:
         return value
     names = to_names(given, str(value) if isinstance(value, int) and not isinstance(value, bool) else value)
     counted = isinstance(value, (int, str)) and re.fullmatch(r"[1-9][0-9]{0,5}|([1-9][0-9]?|100)%", str(value))
-    if not counted and any(not fits("host", one) or one.isdigit() for one in names):
+    if not counted and any(not fits("host", name) or name.isdigit() for name in names):
         raise Refused(accepted(given), value)
     return value
 
 
 def to_parts(given: Input, value: Any) -> Any:
-    if any(one not in table()["parts"] for one in to_names(given, value)):
+    if any(part not in table()["parts"] for part in to_names(given, value)):
         raise Refused(accepted(given), value)
     return value
 
 
 def to_names(given: Input, value: Any) -> list[str]:
     """Names in a list, or in text with commas as -e gives them; each once, and at least one."""
-    names = [one.strip() for one in value.split(",")] if isinstance(value, str) else value
-    if not isinstance(names, list) or not names or not all(isinstance(one, str) for one in names):
+    names = [name.strip() for name in value.split(",")] if isinstance(value, str) else value
+    if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
         raise Refused(accepted(given), value)
     if len(set(names)) < len(names):
         raise Refused(f"{accepted(given)}, without duplicates", value)
@@ -300,14 +300,14 @@ def check_line(text: str) -> None:
 def check_plain(value: Any) -> None:
     """Refuse what no file of settings can hold: null, dates, keys that are no text, text of several lines."""
     if isinstance(value, Mapping):
-        for name, one in value.items():
+        for name, item in value.items():
             if not isinstance(name, str):
                 raise Refused("a mapping whose keys are text in quotes", name)
             check_line(name)
-            check_plain(one)
+            check_plain(item)
     elif isinstance(value, list):
-        for one in value:
-            check_plain(one)
+        for item in value:
+            check_plain(item)
     elif isinstance(value, str):
         check_line(value)
     elif not isinstance(value, SCALARS):

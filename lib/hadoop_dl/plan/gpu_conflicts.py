@@ -26,38 +26,38 @@ def cudnn_toolkits(line: tuple[int, ...]) -> frozenset[str]:
 
 def contradictions(host: GpuHost) -> list[str]:
     """Why the pinned versions cannot work with each other or with the stack."""
-    found = [*system_contradictions(host), *driver_contradictions(host), *pair_contradictions(host)]
-    found += [*source_contradictions(host), *(text for one in host.each for text in link_contradictions(one))]
-    pairs = [(one, role) for one in host.each if one.needs_libraries for role in ROLES[1:]]
-    for one, role in pairs:
-        required, pinned = one.required(role), host.variables.get(variable(role))
-        asked = requested(role, host)
+    problems = [*system_contradictions(host), *driver_contradictions(host), *pair_contradictions(host)]
+    problems += [*source_contradictions(host), *(text for view in host.each for text in link_contradictions(view))]
+    pairs = [(view, role) for view in host.each if view.needs_libraries for role in ROLES[1:]]
+    for view, role in pairs:
+        required, pinned = view.required(role), host.variables.get(variable(role))
+        items = requested(role, host)
         if not required or pinned == NONE:
             continue
-        present = [*versions(asked), *there(role, host.facts)]
+        present = [*versions(items), *there(role, host.facts)]
         if any(serves(role, required, version) for version in present):
             continue
-        named = (
-            f"{variable(role)} has {', '.join(versions(asked)) or 'none'}"
+        statement = (
+            f"{variable(role)} has {', '.join(versions(items)) or 'none'}"
             if pinned is not None
             else "no release is known"
         )
-        found.append(
-            f"{one.stack} requires {NAMES[role]} {required}, but {named} and the host has "
+        problems.append(
+            f"{view.stack} requires {NAMES[role]} {required}, but {statement} and the host has "
             f"{', '.join(there(role, host.facts)) or 'none'}. Set {variable(role)} to a version that serves it, "
             f"or to none if the site installs it (docs/gpu.md), or choose a stack for the CPU."
         )
-    return found
+    return problems
 
 
 def system_contradictions(host: GpuHost) -> list[str]:
     """Toolkits and libraries of a host whose packages and directories the roles do not know."""
     system = host.facts.os
-    asked = {role: versions(requested(role, host)) for role in ROLES[1:]}
-    names = [f"{NAMES[role]} {', '.join(found)}" for role, found in asked.items() if found]
+    role_versions = {role: versions(requested(role, host)) for role in ROLES[1:]}
+    names = [f"{NAMES[role]} {', '.join(texts)}" for role, texts in role_versions.items() if texts]
     if not names or system.family == "RedHat":
         return []
-    none = " and ".join(f"{variable(role)}: none" for role, found in asked.items() if found)
+    none = " and ".join(f"{variable(role)}: none" for role, texts in role_versions.items() if texts)
     return [
         f"CUDA, cuDNN and NCCL are installed on RHEL 7, 8 and 9 only, but the host has {system.name or 'another system'} and "
         f"{'; '.join(names)} {'is' if len(names) == 1 else 'are'} requested. Install that there by its own means and set {none}, or "
@@ -93,11 +93,11 @@ def link_contradictions(host: GpuHost) -> list[str]:
     """A TensorFlow that is linked to the driver's library, on a host without GPUs that has no such library."""
     if not host.is_linked or host.gpus or host.facts.nvidia.driver or there("nvidia_driver", host.facts):
         return []
-    same = ("tensorflow", "python", "os")
+    keys = ("tensorflow", "python", "os")
     alike = [
-        one.name
-        for one in stacks.load_stacks()
-        if "cuda" not in one.data and all(one.data[key] == host.wanted.data[key] for key in same)
+        stack.name
+        for stack in stacks.load_stacks()
+        if "cuda" not in stack.data and all(stack.data[key] == host.wanted.data[key] for key in keys)
     ]
     return [
         f"the TensorFlow of {host.stack} is linked to libcuda.so.1 of NVIDIA's driver and cannot be imported without it, but the host has no "
@@ -108,62 +108,62 @@ def link_contradictions(host: GpuHost) -> list[str]:
 
 def source_contradictions(host: GpuHost) -> list[str]:
     """Inputs of the site that contradict the versions that its stack decides."""
-    found = []
+    problems = []
     driver, toolkits = requested("nvidia_driver", host), versions(requested("cuda", host))
     from_file = driver and host.variables.get("nvidia_driver_source") == "runfile"
     if from_file and not host.variables.get("nvidia_driver_version") and driver != there("nvidia_driver", host.facts):
-        found.append("nvidia_driver_source: runfile requires nvidia_driver_version, the version of that file.")
+        problems.append("nvidia_driver_source: runfile requires nvidia_driver_version, the version of that file.")
     if not toolkits or host.variables.get("cuda_versions") is not None:
-        return found
+        return problems
     default = host.variables.get("cuda_default")
     if default and default not in toolkits:
-        found.append(f"cuda_default must be one of the host's toolkits ({', '.join(toolkits)}), but is {default}.")
-    missing = [one for one in toolkits if one not in host.variables.get("cuda_runfiles", {})]
+        problems.append(f"cuda_default must be one of the host's toolkits ({', '.join(toolkits)}), but is {default}.")
+    missing = [toolkit for toolkit in toolkits if toolkit not in host.variables.get("cuda_runfiles", {})]
     if host.variables.get("cuda_source") == "runfile" and missing:
-        found.append(f"cuda_source: runfile requires an entry of cuda_runfiles for {', '.join(missing)}.")
-    return found
+        problems.append(f"cuda_source: runfile requires an entry of cuda_runfiles for {', '.join(missing)}.")
+    return problems
 
 
 def pair_contradictions(host: GpuHost) -> list[str]:
     """Releases of cuDNN that were never made for the CUDA that they are pinned for."""
     pinned = host.variables.get("cudnn_versions")
-    found = []
-    for one in pinned if isinstance(pinned, list) else []:
-        known = cudnn_toolkits(numbers(one["version"])[:2]) or cudnn_toolkits(numbers(one["version"])[:1])
-        if known and not {one["cuda"], one["cuda"].split(".")[0]} & known:
-            found.append(
-                f"cuDNN {one['version']} is made for CUDA {', '.join(sorted(known, key=numbers))}, but cudnn_versions "
-                f"names CUDA {one['cuda']}. Correct cudnn_versions."
+    problems = []
+    for item in pinned if isinstance(pinned, list) else []:
+        toolkits = cudnn_toolkits(numbers(item["version"])[:2]) or cudnn_toolkits(numbers(item["version"])[:1])
+        if toolkits and not {item["cuda"], item["cuda"].split(".")[0]} & toolkits:
+            problems.append(
+                f"cuDNN {item['version']} is made for CUDA {', '.join(sorted(toolkits, key=numbers))}, but cudnn_versions "
+                f"names CUDA {item['cuda']}. Correct cudnn_versions."
             )
-    return found
+    return problems
 
 
 def warnings(host: GpuHost) -> list[str]:
     """Warnings: what is not installed although it is named, and what is installed although nothing requires it."""
-    found = []
+    sentences = []
     for role in ROLES:
         pinned = host.variables.get(variable(role))
         useless = not host.gpus if role == "nvidia_driver" else not host.loads_libraries
         if pinned and pinned != NONE and useless:
-            found.append(f"{variable(role)} is set, but the host has no GPU: it gets no {NAMES[role]}.")
-    asked = versions(requested("cuda", host))
-    if host.required("cuda") and asked and all(one.brings_wheels for one in host.each if one.required("cuda")):
-        found.append(
-            f"{host.stack} has CUDA in its nvidia-* wheels and does not use CUDA {', '.join(asked)}, "
+            sentences.append(f"{variable(role)} is set, but the host has no GPU: it gets no {NAMES[role]}.")
+    toolkits = versions(requested("cuda", host))
+    if host.required("cuda") and toolkits and all(view.brings_wheels for view in host.each if view.required("cuda")):
+        sentences.append(
+            f"{host.stack} has CUDA in its nvidia-* wheels and does not use CUDA {', '.join(toolkits)}, "
             "which cuda_versions names."
         )
-    return found
+    return sentences
 
 
 def notes(host: GpuHost) -> list[str]:
     """Parts that the site installs itself and that the host does not have yet."""
-    return [text for one in host.each for text in notes_of_stack(one)]
+    return [text for view in host.each for text in notes_of_stack(view)]
 
 
 def notes_of_stack(host: GpuHost) -> list[str]:
-    found: list[str] = []
+    sentences: list[str] = []
     if not host.required("cuda") or host.brings_wheels or not host.gpus or not host.needs_libraries:
-        return found
+        return sentences
     for role in ("nvidia_driver", "cuda", "cudnn"):
         if host.variables.get(variable(role)) != NONE:
             continue
@@ -172,10 +172,10 @@ def notes_of_stack(host: GpuHost) -> list[str]:
         if role == "nvidia_driver":
             served = bool(present or host.facts.nvidia.driver)
         else:
-            served = required is None or any(serves(role, required, one) for one in present)
+            served = required is None or any(serves(role, required, version) for version in present)
         if required and not served:
-            found.append(
+            sentences.append(
                 f"{variable(role)} is none and the host has no {NAMES[role]} {required}: "
                 f"TensorFlow does not compute on its GPUs until the site installs it."
             )
-    return found
+    return sentences

@@ -22,12 +22,12 @@ def has(role: str, version: str, found: Sequence[str]) -> bool:
 
 def difference(role: str, versions: Sequence[str], facts: HostFacts) -> str | None:
     """Why the host differs from the request, by versions and files; None if it does not."""
-    found = there(role, facts)
+    installed_versions = there(role, facts)
     if role == "nvidia_driver":
-        return driver_difference(versions, found, facts)
+        return driver_difference(versions, installed_versions, facts)
     managed: tuple[str, ...] = getattr(facts.managed, role)
-    missing = [one for one in versions if not has(role, one, found)]
-    extra = [one for one in managed if one not in versions]
+    missing = [version for version in versions if not has(role, version, installed_versions)]
+    extra = [version for version in managed if version not in versions]
     reasons = [f"{', '.join(missing)} missing"] if missing else []
     reasons += [f"{', '.join(extra)} no longer requested"] if extra else []
     return "; ".join(reasons) or None
@@ -41,8 +41,8 @@ def driver_difference(versions: Sequence[str], found: Sequence[str], facts: Host
     if list(versions) != list(found):
         return "another version is installed"
     kernel = facts.kernel
-    may_run = [one for one in kernel.installed if one in (kernel.running, kernel.default_boot)]
-    bare = [one for one in may_run if one not in facts.nvidia.module_kernels]
+    may_run = [release for release in kernel.installed if release in (kernel.running, kernel.default_boot)]
+    bare = [release for release in may_run if release not in facts.nvidia.module_kernels]
     return f"kernel {', '.join(bare)} has no module" if bare else None
 
 
@@ -60,17 +60,17 @@ def license_problem(roles: Mapping[str, Sequence[str]], variables: Mapping[str, 
 
 def driver_problems(version: str, host: GpuHost, upgrade: bool) -> list[str]:
     """Why this driver cannot be installed on this host: a locked one, its GPUs, its stack."""
-    found = []
+    problems = []
     facts, variables = host.facts, host.variables
     installed = there("nvidia_driver", facts)
     if installed and installed != [version] and not upgrade:
-        found.append(
+        problems.append(
             f"driver {installed[0]} is installed and its version locked, but nvidia_driver_version is {version}. "
             "Change it host by host: ansible-playbook -i INVENTORY playbooks/upgrade_driver.yml"
         )
     minimum = host.required("driver_min")
     if minimum and numbers(version) < numbers(minimum):
-        found.append(
+        problems.append(
             f"{host.stack} requires driver {minimum} or later, but nvidia_driver_version is {version}. "
             "Request a newer driver, or an older stack."
         )
@@ -79,12 +79,12 @@ def driver_problems(version: str, host: GpuHost, upgrade: bool) -> list[str]:
     if (limit["branch_max"] and branch > int(limit["branch_max"])) or (
         limit["branch_min"] and branch < int(limit["branch_min"])
     ):
-        found.append(
+        problems.append(
             f"the host's GPUs require a driver of branch {limit['branch_min'] or 'any'} to {limit['branch_max'] or 'any'}, but "
             f"nvidia_driver_version is {version}. Choose one of these branches (compat/gpus.yml names the sources)."
         )
-    if limit["first_driver"] and numbers(version) < numbers(limit["first_driver"]) and not found:
-        found.append(
+    if limit["first_driver"] and numbers(version) < numbers(limit["first_driver"]) and not problems:
+        problems.append(
             f"the host's GPUs require driver {limit['first_driver']} or later, the first that supports them, but nvidia_driver_version is "
             f"{version}. Set a newer one (compat/gpu_devices.yml names the sources)."
         )
@@ -92,22 +92,22 @@ def driver_problems(version: str, host: GpuHost, upgrade: bool) -> list[str]:
         variables.get("nvidia_driver_signing_key") or variables.get("nvidia_driver_build") == "precompiled"
     )
     if facts.secure_boot is True and installed != [version] and not signed:
-        found.append(
+        problems.append(
             "Secure Boot is on, so the host loads only modules that are signed with an enrolled key, but nvidia_driver_signing_key and "
             "nvidia_driver_signing_certificate name none. Enroll the site's key and set both, or turn Secure Boot off in the firmware."
         )
     if facts.os.id == "ubuntu":
-        found.append(
+        problems.append(
             f"the driver's packages are known on RHEL 7, 8, 9 and Debian, but the host has {facts.os.name}. "
             "Install the driver there by its own means, and set nvidia_driver_version: none."
         )
-    return [*found, *module_problems(branch, limit, host), *fabric_problems(facts.nvidia)]
+    return [*problems, *module_problems(branch, limit, host), *fabric_problems(facts.nvidia)]
 
 
 def module_problems(branch: int, limit: Json, host: GpuHost) -> list[str]:
     """Why no module of the requested kind exists for this branch and these GPUs."""
-    written = str(host.variables.get("nvidia_driver_module") or "{{")
-    module = (host.required("driver_module") or "proprietary") if "{{" in written else written
+    setting = str(host.variables.get("nvidia_driver_module") or "{{")
+    module = (host.required("driver_module") or "proprietary") if "{{" in setting else setting
     from_file = host.variables.get("nvidia_driver_source") == "runfile"
     if module == "open" and not limit["open_supported"]:
         return [
@@ -124,9 +124,9 @@ def module_problems(branch: int, limit: Json, host: GpuHost) -> list[str]:
     last = int(proprietary_module()["last_branch" if from_file else "last_package_branch"])
     way_out = "Set nvidia_driver_module: open" if limit["open_supported"] else "Set an older nvidia_driver_version"
     if branch > last:
-        ends = "the proprietary module ends" if from_file else "packages of the proprietary module end"
+        reason = "the proprietary module ends" if from_file else "packages of the proprietary module end"
         return [
-            f"{ends} with branch {last}, but nvidia_driver_version is of branch {branch} and nvidia_driver_module is "
+            f"{reason} with branch {last}, but nvidia_driver_version is of branch {branch} and nvidia_driver_module is "
             f"proprietary. {way_out} (compat/drivers.yml names the sources)."
         ]
     if limit["only_open"]:
@@ -155,22 +155,22 @@ def fabric_problems(nvidia: Nvidia) -> list[str]:
 
 def kernel_warnings(version: str, facts: HostFacts, variables: Mapping[str, Any]) -> list[str]:
     """Warnings about a host's kernels: the driver's module is built for each that may run."""
-    found = []
+    sentences = []
     running, boots = facts.kernel.running, facts.kernel.default_boot
     if there("nvidia_driver", facts) == [version] or variables.get("nvidia_driver_build") == "precompiled":
         return []
     if boots and boots != running:
-        found.append(
+        sentences.append(
             f"the driver's module is built for the running kernel {running} and for {boots}, which boots next. Kernels are not changed."
         )
-    bare = [one for one in dict.fromkeys((running, boots)) if one and one not in facts.kernel.headers]
+    bare = [release for release in dict.fromkeys((running, boots)) if release and release not in facts.kernel.headers]
     if bare:
         package = "linux-headers-" if facts.os.family == "Debian" else "kernel-devel-"
-        found.append(
-            f"building the driver's module requires {', '.join(package + one for one in bare)}, which the host does not have: "
+        sentences.append(
+            f"building the driver's module requires {', '.join(package + release for release in bare)}, which the host does not have: "
             "its repositories must have them. The kernel is not changed for it."
         )
-    return found
+    return sentences
 
 
 def running_problems(host: GpuHost) -> list[str]:
@@ -210,5 +210,5 @@ def reboot(versions: Sequence[str], facts: HostFacts, variables: Mapping[str, An
         reason = f"driver {facts.nvidia.driver} runs"
     else:
         return None
-    allowed = variables.get("nvidia_driver_reboot_allowed") is True
-    return f"{reason}; {'allowed' if allowed else 'not allowed, it will be reported'}"
+    reboot_allowed = variables.get("nvidia_driver_reboot_allowed") is True
+    return f"{reason}; {'allowed' if reboot_allowed else 'not allowed, it will be reported'}"

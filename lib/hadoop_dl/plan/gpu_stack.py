@@ -35,7 +35,7 @@ class GpuHost:
     @property
     def each(self) -> list[GpuHost]:
         """The host with each of its stacks alone, that of the active environment first."""
-        return [GpuHost(self.host, one) for one in (self.wanted, *self.additional)]
+        return [GpuHost(self.host, host_target) for host_target in (self.wanted, *self.additional)]
 
     @property
     def newest(self) -> GpuHost:
@@ -66,7 +66,7 @@ class GpuHost:
     @property
     def loads_libraries(self) -> bool:
         """Whether the host uses CUDA's libraries: with GPUs, to build, or to import a TensorFlow that is linked to them."""
-        return bool(self.gpus or "build_hosts" in self.host.groups or any(one.is_linked for one in self.each))
+        return bool(self.gpus or "build_hosts" in self.host.groups or any(view.is_linked for view in self.each))
 
     @property
     def is_linked(self) -> bool:
@@ -110,7 +110,7 @@ def requested(role: str, host: GpuHost) -> list[Any] | None:
 
 
 def versions(items: Sequence[Any] | None) -> list[str]:
-    return [str(one["version"] if isinstance(one, Mapping) else one) for one in items or []]
+    return [str(item["version"] if isinstance(item, Mapping) else item) for item in items or []]
 
 
 def driver_of_stack(host: GpuHost) -> list[str] | None:
@@ -120,8 +120,8 @@ def driver_of_stack(host: GpuHost) -> list[str] | None:
         return None
     installed = there("nvidia_driver", host.facts)
     if installed:
-        ours = "nvidia_driver" in host.facts.deeplearning.receipts
-        return installed if ours and numbers(installed[0]) >= numbers(minimum) else None
+        is_managed = "nvidia_driver" in host.facts.deeplearning.receipts
+        return installed if is_managed and numbers(installed[0]) >= numbers(minimum) else None
     if host.facts.nvidia.driver:
         return None  # It runs from a place that no package manages, as in an engine of CDSW.
     release = newest_release(str(host.required("driver_branch")), host.facts.os.short or "")
@@ -130,12 +130,12 @@ def driver_of_stack(host: GpuHost) -> list[str] | None:
 
 def libraries_of_stacks(role: str, host: GpuHost) -> list[Any] | None:
     """The toolkits or libraries of all stacks, side by side; if two share a place, the newer one serves both. The active one's comes last."""
-    answers = [answer for one in reversed(host.each) if (answer := libraries_of_stack(role, one)) is not None]
-    found: dict[str, Any] = {}
+    answers = [answer for view in reversed(host.each) if (answer := libraries_of_stack(role, view)) is not None]
+    libraries: dict[str, Any] = {}
     for item in (item for answer in answers for item in answer):
-        other = found.pop(place(role, item), item)
-        found[place(role, item)] = max(other, item, key=lambda one: numbers(versions([one])[0]))
-    return list(found.values()) if answers else None
+        previous = libraries.pop(place(role, item), item)
+        libraries[place(role, item)] = max(previous, item, key=lambda one: numbers(versions([one])[0]))
+    return list(libraries.values()) if answers else None
 
 
 def libraries_of_stack(role: str, host: GpuHost) -> list[Any] | None:
@@ -144,17 +144,17 @@ def libraries_of_stack(role: str, host: GpuHost) -> list[Any] | None:
     if not required or not cuda or not host.needs_libraries:
         return None
     earlier = items(role, host)
-    ours = [one for one in earlier if serves(role, required, versions([one])[0])]
-    if not ours and any(serves(role, required, one) for one in there(role, host.facts)):
+    serving_items = [item for item in earlier if serves(role, required, versions([item])[0])]
+    if not serving_items and any(serves(role, required, version) for version in there(role, host.facts)):
         return None
-    if ours:
-        chosen = ours[-1]
+    if serving_items:
+        choice = serving_items[-1]
     else:
         release = required if role == "cuda" else exact(role, required, cuda)
         if release is None:
             return None
-        chosen = release if role == "cuda" else {"version": release, "cuda": cuda}
-    return [*(one for one in earlier if place(role, one) != place(role, chosen)), chosen]
+        choice = release if role == "cuda" else {"version": release, "cuda": cuda}
+    return [*(item for item in earlier if place(role, item) != place(role, choice)), choice]
 
 
 def place(role: str, item: Any) -> str:
@@ -169,8 +169,8 @@ def items(role: str, host: GpuHost) -> list[Any]:
     if role == "cuda":
         return list(managed.cuda)
     return [
-        {"version": one.version, "cuda": one.cuda}
-        for one in (managed.cudnn_items if role == "cudnn" else managed.nccl_items)
+        {"version": entry.version, "cuda": entry.cuda}
+        for entry in (managed.cudnn_items if role == "cudnn" else managed.nccl_items)
     ]
 
 
@@ -180,7 +180,7 @@ def there(role: str, facts: HostFacts) -> list[str]:
         return [facts.nvidia.installed] if facts.nvidia.installed else []
     if role == "cuda":
         return sorted(facts.cuda.toolkits, key=numbers)
-    return [one for one in (facts.cuda.cudnn if role == "cudnn" else facts.cuda.nccl) if "." in one]
+    return [version for version in (facts.cuda.cudnn if role == "cudnn" else facts.cuda.nccl) if "." in version]
 
 
 def serves(role: str, required: str, found: str) -> bool:
@@ -214,7 +214,7 @@ def exact(role: str, required: str, cuda: str) -> str | None:
     rows = [row for row in load().rows("cuda", "cudnn") if str(row["version"]).count(".") == 3 or "archive_only" in row]
     for toolkit in (cuda, cuda.split(".")[0]):
         serving = [row["version"] for row in rows if toolkit in row["cuda"] and serves(role, required, row["version"])]
-        line = [one for one in serving if numbers(one)[: len(numbers(required))] == numbers(required)]
+        line = [version for version in serving if numbers(version)[: len(numbers(required))] == numbers(required)]
         if serving:
             return str(max(line or serving, key=numbers))
     return None

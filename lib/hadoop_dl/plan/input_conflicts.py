@@ -22,7 +22,7 @@ def conflicts(values: Mapping[str, Any], repository: Path, unknown: Set[str] = f
 
     unknown: inputs whose values are not known yet.
     """
-    found = [
+    sentences = [
         *of_mirror(values),
         *of_manager(values),
         *of_login(values),
@@ -31,17 +31,17 @@ def conflicts(values: Mapping[str, Any], repository: Path, unknown: Set[str] = f
         *of_toolkits(values, repository),
         *of_checks(values, repository),
     ]
-    return [sentence for sentence in found if not unknown & set(re.findall(r"\w+", sentence))]
+    return [sentence for sentence in sentences if not unknown & set(re.findall(r"\w+", sentence))]
 
 
 def of_mirror(values: Mapping[str, Any]) -> Iterator[str]:
     mode = values.get("mirror_mode", "fetch")
-    found = [package_sets_problem(values.get("mirror_package_sets", ()), mode)]
-    found.append(mirror_index_problem(values.get("mirror_index_url", ""), values.get("mirror_login", {})))
+    problems = [package_sets_problem(values.get("mirror_package_sets", ()), mode)]
+    problems.append(mirror_index_problem(values.get("mirror_index_url", ""), values.get("mirror_login", {})))
     if mode != "external":
         roots = [name for name in ("mirror_root", "tensorflow_build_root") if name in values]
-        found += [own_directory_problem(name, values[name]) for name in roots]
-    yield from (problem for problem in found if problem)
+        problems += [own_directory_problem(name, values[name]) for name in roots]
+    yield from (problem for problem in problems if problem)
     pair = ("mirror_tls_certificate", "mirror_tls_key")
     if bool(values.get(pair[0])) != bool(values.get(pair[1])):
         yield f"{' and '.join(pair)} must both be set, or none of them, but one is. Set the other."
@@ -67,11 +67,11 @@ def of_manager(values: Mapping[str, Any]) -> Iterator[str]:
 
 def of_login(values: Mapping[str, Any]) -> Iterator[str]:
     pair = ("hadoop_principal", "hadoop_keytab")
-    given = [name for name in pair if values.get(name)]
-    if len(given) == 1:
+    names = [name for name in pair if values.get(name)]
+    if len(names) == 1:
         yield f"{' and '.join(pair)} must both be set, or none of them, but one is. Set the other."
-    if given and values.get("hadoop_login") == "none":
-        yield f"hadoop_login: none leaves the login to the site, but {' and '.join(given)} is set. Remove one of them."
+    if names and values.get("hadoop_login") == "none":
+        yield f"hadoop_login: none leaves the login to the site, but {' and '.join(names)} is set. Remove one of them."
 
 
 def of_packages(values: Mapping[str, Any]) -> Iterator[str]:
@@ -110,18 +110,18 @@ def of_toolkits(values: Mapping[str, Any], repository: Path) -> Iterator[str]:
         versions = values.get(f"{role}_versions")
         if values.get(f"{role}_source") != source or not isinstance(versions, list):
             continue
-        known = open_archives(repository) if role == "cudnn" else {}
-        lacking = [one for one in versions if lacks_archive(one, values.get(archives, {}), known)]
-        missing = [one if isinstance(one, str) else one["version"] for one in lacking]
+        role_archives = open_archives(repository) if role == "cudnn" else {}
+        without_archive = [item for item in versions if lacks_archive(item, values.get(archives, {}), role_archives)]
+        missing = [item if isinstance(item, str) else item["version"] for item in without_archive]
         if missing:
             yield f"{role}_source: {source} requires an entry of {archives} for {', '.join(missing)}."
 
 
 def of_checks(values: Mapping[str, Any], repository: Path) -> Iterator[str]:
-    for name, known in (("nvidia_driver_upgrade_checks", gpu_checks), ("verify_expected_failures", suite_tests)):
-        unknown = [one for one in values.get(name, ()) if one not in known(repository)]
+    for name, read_names in (("nvidia_driver_upgrade_checks", gpu_checks), ("verify_expected_failures", suite_tests)):
+        unknown = [entry for entry in values.get(name, ()) if entry not in read_names(repository)]
         if unknown:
-            yield f"{name} must have names that are known, but has {', '.join(unknown)}. Known: {', '.join(sorted(known(repository)))}."
+            yield f"{name} must have names that are known, but has {', '.join(unknown)}. Known: {', '.join(sorted(read_names(repository)))}."
 
 
 @cache
@@ -144,8 +144,8 @@ def suite_tests(repository: Path) -> frozenset[str]:
 def open_archives(repository: Path) -> Mapping[str, Json]:
     """The archives of cuDNN that the role knows, by VERSION/CUDA; CUDA may be a major number."""
     file = repository / "roles" / "cudnn" / "vars" / "archives.yml"
-    found: Mapping[str, Json] = yaml.safe_load(file.read_text(encoding="utf-8"))["__cudnn_open_archives"]
-    return found
+    archives: Mapping[str, Json] = yaml.safe_load(file.read_text(encoding="utf-8"))["__cudnn_open_archives"]
+    return archives
 
 
 def lacks_archive(item: Any, archives: Mapping[str, Json], known: Mapping[str, Json]) -> bool:

@@ -51,20 +51,20 @@ def role_options(repository: Path, role: str) -> Mapping[str, Mapping[str, Any]]
 @cache
 def all_inputs(repository: Path) -> Mapping[str, Input]:
     """Every input of the project by name: those of a site, then those of every role but internal ones (_cuda_package)."""
-    found = {name: Input(name, "", spec, limits().get(name, {})) for name, spec in table()["site"].items()}
+    inputs = {name: Input(name, "", spec, limits().get(name, {})) for name, spec in table()["site"].items()}
     for path in sorted(repository.glob("roles/[a-z]*/meta/argument_specs.yml")):
         role = path.parent.parent.name
         for name, spec in role_options(repository, role).items():
-            found.setdefault(name, Input(name, role, spec, limits().get(name, {})))
-    return found
+            inputs.setdefault(name, Input(name, role, spec, limits().get(name, {})))
+    return inputs
 
 
 @cache
 def playbook_values(repository: Path) -> Mapping[str, Any]:
     """The values that the playbooks compute for the roles; a value that differs was written by the site."""
     path = repository / "playbooks" / "group_vars" / "all.yml"
-    found: Json = yaml.load(path.read_text(encoding="utf-8"), Loader=LOADER)  # noqa: S506 (both are safe loaders)
-    return found
+    values: Json = yaml.load(path.read_text(encoding="utf-8"), Loader=LOADER)  # noqa: S506 (both are safe loaders)
+    return values
 
 
 @cache
@@ -89,14 +89,14 @@ def misspellings(variables: Iterable[str], repository: Path) -> list[str]:
     """A warning for each variable whose name nearly is that of an input."""
     nearest = {name: misspelt(name, repository) for name in variables}
     text = "is not an input of this project and is not used"
-    return [f"{name} {text}; {known} is one." for name, known in nearest.items() if known]
+    return [f"{name} {text}; {input_name} is one." for name, input_name in nearest.items() if input_name]
 
 
 def check_each(variables: Mapping[str, Any], repository: Path) -> Checked:
     """Check each of these values alone. A template that is still one is a value that the playbooks compute later."""
     checked = Checked()
-    known, computed = all_inputs(repository), playbook_values(repository)
-    candidates = variables.keys() & (known.keys() | reserved(repository))
+    inputs, computed = all_inputs(repository), playbook_values(repository)
+    candidates = variables.keys() & (inputs.keys() | reserved(repository))
     own = {name for name in candidates if not is_same(variables[name], computed.get(name))}
     for name in sorted(own & reserved(repository)):
         checked.problems.append(f"{name} must not be set: only the playbooks set it. Remove it from the inventory.")
@@ -106,9 +106,9 @@ def check_each(variables: Mapping[str, Any], repository: Path) -> Checked:
             checked.problems.append(f"{name} cannot be evaluated: {value.reason}. Correct it in the inventory.")
         elif not is_template(value):
             try:
-                checked.values[name] = convert(known[name], value)
+                checked.values[name] = convert(inputs[name], value)
             except Refused as refused:
-                checked.problems.append(sentence(known[name], refused))
+                checked.problems.append(sentence(inputs[name], refused))
     for name, reason in table()["refused"].items():
         if isinstance(variables.get(name), (str, FailedTemplate)) and not is_template(variables[name]):
             checked.problems.append(f"{name} is not an input and must not be set. {reason}")
@@ -117,8 +117,8 @@ def check_each(variables: Mapping[str, Any], repository: Path) -> Checked:
 
 def used(names: Iterable[str], roles: Iterable[str], repository: Path) -> frozenset[str]:
     """The inputs of a playbook that makes no plan: those that it names itself, and those of its roles, except what the playbook sets."""
-    known, of = all_inputs(repository), set(roles)
-    return frozenset(names) | {name for name, given in known.items() if given.role in of} - reserved(repository)
+    inputs, of = all_inputs(repository), set(roles)
+    return frozenset(names) | {name for name, option in inputs.items() if option.role in of} - reserved(repository)
 
 
 def is_same(value: Any, computed: Any) -> bool:
@@ -133,10 +133,10 @@ def is_template(value: Any) -> bool:
 @cache
 def misspelt(name: str, repository: Path) -> str:
     """The input that a variable's name nearly is, if its first word is that of an input; "" for other names."""
-    known = all_inputs(repository)
-    if name in known or name in table()["refused"] or name.startswith("_"):
+    inputs = all_inputs(repository)
+    if name in inputs or name in table()["refused"] or name.startswith("_"):
         return ""
-    nearest = difflib.get_close_matches(name, known, n=1, cutoff=0.9)
+    nearest = difflib.get_close_matches(name, inputs, n=1, cutoff=0.9)
     return nearest[0] if nearest else ""
 
 

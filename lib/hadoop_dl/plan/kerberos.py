@@ -28,19 +28,19 @@ def logs_in(host: Host) -> bool:
 
 def problems(host: Host) -> Iterator[str]:
     """Parts of Kerberos that the host lacks."""
-    found = host.known.kerberos
-    if found is None or not found.secure:
+    kerberos = host.known.kerberos
+    if kerberos is None or not kerberos.secure:
         return
     edge = concerns("tensorflowonspark", host)
-    if found.realm is None:
+    if kerberos.realm is None:
         yield (
             "core-site.xml requires Kerberos, but /etc/krb5.conf is missing or has no default_realm. TensorFlow needs it also where jobs only have tokens (Cannot locate default "
             "realm). Copy the cluster's file there."
         )
-    used = {"kinit": edge or logs_in(host), "klist": edge, "curl": found.web and (edge or logs_in(host))}
-    packages = sorted({PACKAGES[name] for name in found.missing if used.get(name)})
+    uses = {"kinit": edge or logs_in(host), "klist": edge, "curl": kerberos.web and (edge or logs_in(host))}
+    packages = sorted({PACKAGES[name] for name in kerberos.missing if uses.get(name)})
     if packages:
-        programs = ", ".join(name for name in found.missing if used.get(name))
+        programs = ", ".join(name for name in kerberos.missing if uses.get(name))
         yield f"core-site.xml requires Kerberos, but the host has no {programs}. Install {' and '.join(packages)} there."
     if edge and not by_site(host) and not host.variables.get("hadoop_principal"):
         yield (
@@ -52,14 +52,14 @@ def problems(host: Host) -> Iterator[str]:
 def clock_problems(hosts: Sequence[Host]) -> Iterator[str]:
     """Hosts of a secure cluster whose clocks are too far from those of most others; the controller's own clock decides nothing."""
     read = {
-        host.name: found
+        host.name: kerberos
         for host in hosts
-        if (found := host.known.kerberos) and found.secure and found.clock and found.received
+        if (kerberos := host.known.kerberos) and kerberos.secure and kerberos.clock and kerberos.received
     }
-    ahead = {name: (found.clock or 0) - (found.received or 0) for name, found in read.items()}
+    ahead = {name: (kerberos.clock or 0) - (kerberos.received or 0) for name, kerberos in read.items()}
     middle = median_low(ahead.values()) if ahead else 0
-    for name, found in read.items():
-        apart, most = ahead[name] - middle, found.clockskew or CLOCKSKEW
+    for name, kerberos in read.items():
+        apart, most = ahead[name] - middle, kerberos.clockskew or CLOCKSKEW
         if abs(apart) > most:
             yield (
                 f"{name}: Kerberos requires clocks that differ by {most} s at most, but this host's is {abs(apart)} s "

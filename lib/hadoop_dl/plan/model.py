@@ -109,11 +109,11 @@ class Plan:
 
     def table(self) -> str:
         """The plan for people: one line for each component that needs work, below the hosts for which all of that is the same."""
-        asked = len(self.hosts)
+        host_count = len(self.hosts)
         if self.problems:
             return "PLAN: nothing can be planned until the problems below are solved."
         if not self.rows:
-            return f"PLAN: {asked} hosts are as planned; nothing to do."
+            return f"PLAN: {host_count} hosts are as planned; nothing to do."
         works: dict[str, list[tuple[str, ...]]] = {}
         for row in self.rows:
             works.setdefault(row.host, []).append((row.component, row.now, row.wanted, row.reason))
@@ -121,7 +121,7 @@ class Plan:
         for name, lines_of_host in works.items():
             alike.setdefault(tuple(lines_of_host), []).append(name)
         head, *texts = columns([("component", "now", "requested", "why"), *(line for work in alike for line in work)])
-        lines = [f"PLAN: {len(works)} of {asked} hosts change. {self.interruption()}", f"    {head}"]
+        lines = [f"PLAN: {len(works)} of {host_count} hosts change. {self.interruption()}", f"    {head}"]
         for work, names in alike.items():
             lines += [f"  {shorten(names)}", *(f"    {texts.pop(0)}" for _ in work)]
         return "\n".join(lines)

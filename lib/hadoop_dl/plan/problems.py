@@ -19,11 +19,11 @@ def group_problems(made: Plan, hosts: Sequence[Host]) -> None:
     """A problem that names the hosts in none of this project's groups: they get nothing. A group that is nearly one of them is a mistake."""
     strangers = [host.name for host in hosts if not set(host.groups) & set(GROUPS)]
     for host in (host for host in hosts if host.name in strangers and len(strangers) < len(hosts)):
-        near = [(group, one) for group in host.groups for one in get_close_matches(group, GROUPS, n=1, cutoff=0.85)]
+        near = [(group, match) for group in host.groups for match in get_close_matches(group, GROUPS, n=1, cutoff=0.85)]
         made.problems += [
-            f"{host.name}: it must be in one of the groups {', '.join(GROUPS)}, but is in {group}. Rename that group to {one}, or give it a name that is "
+            f"{host.name}: it must be in one of the groups {', '.join(GROUPS)}, but is in {group}. Rename that group to {match}, or give it a name that is "
             "not nearly the same."
-            for group, one in near[:1]
+            for group, match in near[:1]
         ]
     if strangers and len(strangers) == len(hosts):
         made.problems.append(
@@ -37,11 +37,11 @@ def group_problems(made: Plan, hosts: Sequence[Host]) -> None:
 
 def mirror_problems(hosts: Sequence[Host], mirrors: Sequence[str]) -> list[str]:
     """The hosts whose environment comes from a mirror that no host fills. mirrors: all mirror hosts of the inventory, also of those not in this run."""
-    lacking = [host for host in hosts if concerns("environment", host) and not mirrors]
+    concerned = [host for host in hosts if concerns("environment", host) and not mirrors]
     return [
         f"{host.name}: its environment comes from the mirror, but no host is in the group mirror_host. Add the mirror's host to that group, or set "
         "mirror_mode: external if it is not managed by this project."
-        for host in lacking
+        for host in concerned
         if host.variables.get("mirror_mode") != "external"
     ]
 
@@ -76,60 +76,60 @@ def of_host(problem: str) -> tuple[str, str]:
 
 def host_problems(host: Host, targets: Sequence[Target]) -> list[str]:
     """Reasons why this host cannot have its targets. targets: the environment that becomes active, and those beside it."""
-    facts, found, wanted = host.known, [], targets[0]
+    facts, problems, active_target = host.known, [], targets[0]
     declared = host.variables.get("gpu_count")
     if declared is not None and declared != facts.nvidia.count:
-        found.append(
+        problems.append(
             f"gpu_count is {declared}, but the host shows {facts.nvidia.count} GPUs ({gpu_sources(facts.nvidia)}). "
             "Correct the inventory, or look for a card that is off the bus: lspci -d 10de:"
         )
     if (
         concerns("hadoop_client", host)
-        and (wanted.stack is None or wanted.stack.uses_hadoop)
+        and (active_target.stack is None or active_target.stack.uses_hadoop)
         and facts.hadoop is None
         and not host.variables.get("hadoop_client_hadoop_home")
     ):
-        found.append(
+        problems.append(
             "no Hadoop client found (searched the CDH, HDP, MapR and Apache locations). "
             "Install the distribution's client there, or set hadoop_client_hadoop_home."
         )
-    there = facts.deeplearning.environments
-    names = {one.environment for one in targets if one.environment}
-    new = [name for name in names if name not in there or there[name].problem]
+    installed_environments = facts.deeplearning.environments
+    names = {target.environment for target in targets if target.environment}
+    new = [name for name in names if name not in installed_environments or installed_environments[name].problem]
     if new:
-        free, needed = facts.disk_free_mb.get("/opt"), DISK_NEEDED_MB * len(new)
+        free, required_mb = facts.disk_free_mb.get("/opt"), DISK_NEEDED_MB * len(new)
         environments = "a new environment" if len(new) == 1 else f"{len(new)} new environments"
-        if free is not None and free < needed:
-            found.append(
-                f"/opt requires {needed} MB for {environments}, but has {free} MB free. Free some space there, or mount a larger file system."
+        if free is not None and free < required_mb:
+            problems.append(
+                f"/opt requires {required_mb} MB for {environments}, but has {free} MB free. Free some space there, or mount a larger file system."
             )
         if facts.cell_problem:
-            found.append(
+            problems.append(
                 f"its wheels are imported in a cell, but this host has none. {facts.cell_problem} Let root have namespaces and mounts of its own; a container "
                 "requires CAP_SYS_ADMIN."
             )
-    for one in targets:
-        known = there.get(one.environment)
-        if known and known.lock and one.lock and known.lock != one.lock.section_digest("tensorflow"):
+    for target in targets:
+        state = installed_environments.get(target.environment)
+        if state and state.lock and target.lock and state.lock != target.lock.section_digest("tensorflow"):
             form = "without" if facts.nvidia.count else "with"
-            found.append(
-                f"{one.environment} was installed there as on hosts {form} GPUs, but the host has {facts.nvidia.count} now. Remove it with "
+            problems.append(
+                f"{target.environment} was installed there as on hosts {form} GPUs, but the host has {facts.nvidia.count} now. Remove it with "
                 f"playbooks/remove.yml --tags environments --limit {host.name}, then run site.yml."
             )
     if concerns("environment", host) and not host.variables.get("mirror_url"):
-        found.append(
+        problems.append(
             "mirror_url must be the address at which hosts reach the mirror, but is not set. Set it in group_vars/all."
         )
-    return found
+    return problems
 
 
 def added_warnings(host: Host) -> list[str]:
     """Files that were added to a sealed environment: they are kept, and the environment is not rebuilt for them."""
     environments = host.known.deeplearning.environments
     return [
-        f"files were added to the environment {name} since it was sealed: {', '.join(known.added)}. They are left alone; remove them."
-        for name, known in sorted(environments.items())
-        if known.added
+        f"files were added to the environment {name} since it was sealed: {', '.join(environment.added)}. They are left alone; remove them."
+        for name, environment in sorted(environments.items())
+        if environment.added
     ]
 
 
@@ -185,12 +185,12 @@ def cluster_problems(hosts: Sequence[Host], wanted: Mapping[str, Target]) -> lis
         environment = wanted[host.name].environment
         if environment and set(host.groups) & set(TFOS_GROUPS) and wanted[host.name].data.get("tensorflowonspark"):
             environments.setdefault(environment, []).append(host.name)
-    found = cdsw_problems(hosts)
+    problems = cdsw_problems(hosts)
     if len(environments) < 2:
-        return found
+        return problems
     listed = "; ".join(f"{name} on {shorten(names)}" for name, names in sorted(environments.items()))
     return [
-        *found,
+        *problems,
         f"A TensorFlowOnSpark job requires one environment on its driver and all executors, but the groups data_nodes and edge_nodes would have {len(environments)}: "
         f"{listed}. Give all of them the same deeplearning_request, or move some hosts out of these groups.",
     ]
@@ -201,12 +201,12 @@ def cluster_warnings(
 ) -> Iterator[str]:
     """One for each environment beside the active one that only some of the hosts get on which its jobs would run."""
     cluster = [host.name for host in hosts if set(host.groups) & set(TFOS_GROUPS)]
-    there = {name: {one.environment for one in (wanted[name], *additional.get(name, ()))} for name in cluster}
-    asked = {one.environment: one for name in cluster for one in additional.get(name, ()) if not one.problems}
-    for environment, one in sorted(asked.items()):
-        lacking = [name for name in cluster if environment not in there[name]]
-        if lacking and one.stack and "tensorflowonspark" in one.parts:
+    environments = {name: {item.environment for item in (wanted[name], *additional.get(name, ()))} for name in cluster}
+    targets = {item.environment: item for name in cluster for item in additional.get(name, ()) if not item.problems}
+    for environment, item in sorted(targets.items()):
+        other_hosts = [name for name in cluster if environment not in environments[name]]
+        if other_hosts and item.stack and "tensorflowonspark" in item.parts:
             yield (
-                f"A job with --stack {one.stack.name} requires {environment} on its edge node and on all data nodes, but {shorten(lacking)} would not "
+                f"A job with --stack {item.stack.name} requires {environment} on its edge node and on all data nodes, but {shorten(other_hosts)} would not "
                 "have it. Set deeplearning_additional_stacks there, too."
             )

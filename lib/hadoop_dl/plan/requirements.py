@@ -26,10 +26,10 @@ MIRROR_PORT = 8900
 
 def problems(host: Host, repository: Path, uses_hadoop: bool) -> Iterator[str]:
     """Every reason against one host's inputs that takes a look at the controller, at the host, or at its groups."""
-    given = {name: one for name, one in naming(repository).items() if host.variables.get(name)}
-    given = {name: one for name, one in given.items() if not is_template(host.variables[name])}
-    yield from missing_files(given, host.variables, repository)
-    yield from missing_paths(given, host, uses_hadoop)
+    inputs = {name: option for name, option in naming(repository).items() if host.variables.get(name)}
+    inputs = {name: option for name, option in inputs.items() if not is_template(host.variables[name])}
+    yield from missing_files(inputs, host.variables, repository)
+    yield from missing_paths(inputs, host, uses_hadoop)
     yield from wrong_accounts(host)
     if concerns("mirror", host):
         yield from served_elsewhere(host.variables)
@@ -39,17 +39,17 @@ def problems(host: Host, repository: Path, uses_hadoop: bool) -> Iterator[str]:
 @cache
 def naming(repository: Path) -> dict[str, Input]:
     """The inputs that name files, paths or accounts."""
-    found = {name: one for name, one in all_inputs(repository).items() if {"exists"} & one.limits.keys()}
+    inputs = {name: option for name, option in all_inputs(repository).items() if {"exists"} & option.limits.keys()}
     archives = {"form": ("archive", "source"), "values": ("archive",)}
-    for name, one in all_inputs(repository).items():
-        if name == "mirror_package_sets" or any(one.limits.get(key) in kinds for key, kinds in archives.items()):
-            found[name] = one
-    return found
+    for name, option in all_inputs(repository).items():
+        if name == "mirror_package_sets" or any(option.limits.get(key) in kinds for key, kinds in archives.items()):
+            inputs[name] = option
+    return inputs
 
 
 def missing_files(given: Mapping[str, Input], variables: Mapping[str, Any], repository: Path) -> Iterator[str]:
-    for name, one in given.items():
-        for file in controller_files(one, variables[name]):
+    for name, option in given.items():
+        for file in controller_files(option, variables[name]):
             if not any(path.is_file() for path in places(file, repository)):
                 yield f"{name} must name a file on the controller, but there is no {shown(file)}. Put it there, or correct the path."
 
@@ -62,7 +62,7 @@ def controller_files(given: Input, value: Any) -> list[str]:
         return [value]
     archives = [value] if given.limits.get("form") == "archive" else []
     archives += value.values() if given.limits.get("values") == "archive" else []
-    files = [one["file"] for one in archives if "file" in one] + (
+    files = [archive["file"] for archive in archives if "file" in archive] + (
         [value] if given.limits.get("form") == "source" else []
     )
     return [file for file in files if "://" not in file]
@@ -78,7 +78,7 @@ def places(file: str, repository: Path) -> list[Path]:
 
 
 def missing_paths(given: Mapping[str, Input], host: Host, uses_hadoop: bool) -> Iterator[str]:
-    known = host.known.named.paths if host.known.named else {}
+    paths = host.known.named.paths if host.known.named else {}
     concerned = {
         "hadoop_client": uses_hadoop and concerns("hadoop_client", host),
         "nvidia_driver": bool(host.known.nvidia.count) and bool(set(host.groups) & set(gpu_layer.GROUPS)),
@@ -86,22 +86,22 @@ def missing_paths(given: Mapping[str, Input], host: Host, uses_hadoop: bool) -> 
         "": concerns("tensorflowonspark", host),  # spark_home
         "hadoop_keytab": uses_hadoop and concerns("hadoop_client", host),
     }
-    for name, one in given.items():
+    for name, option in given.items():
         path = host.variables[name]
         if (
-            one.limits.get("exists") == "host"
-            and known.get(str(path)) is False
-            and concerned.get(name, concerned.get(one.role))
+            option.limits.get("exists") == "host"
+            and paths.get(str(path)) is False
+            and concerned.get(name, concerned.get(option.role))
         ):
             yield f"{name} must name what the host has, but there is no {shown(path)}. Correct it, or remove it from the inventory."
 
 
 def wrong_accounts(host: Host) -> Iterator[str]:
     """An account of the system belongs to something else; the role's own one has its home in the directory of the build."""
-    known = host.known.named.accounts if host.known.named else {}
+    accounts = host.known.named.accounts if host.known.named else {}
     root = str(host.variables.get("tensorflow_build_root") or BUILD_ROOT)
     for name, group in (("tensorflow_build_user", GROUP), ("upgrade_canary_user", "edge_nodes")):
-        account = known.get(str(host.variables.get(name)))
+        account = accounts.get(str(host.variables.get(name)))
         if account is None or group not in host.groups or account.uid >= FIRST_USER:
             continue
         if name == "upgrade_canary_user" or not account.home.startswith(f"{root}/"):
@@ -118,10 +118,10 @@ def served_elsewhere(variables: Mapping[str, Any]) -> Iterator[str]:
     if external or not url or "{{" in url:  # a template that needs the plan
         return
     parts = urlsplit(url)
-    asked = parts.port or {"http": 80, "https": 443}[parts.scheme]
-    if asked != port:
+    url_port = parts.port or {"http": 80, "https": 443}[parts.scheme]
+    if url_port != port:
         yield (
-            f"mirror_url must have the port of the mirror's server, mirror_port {port}, but has {asked}. Correct one of them, or set "
+            f"mirror_url must have the port of the mirror's server, mirror_port {port}, but has {url_port}. Correct one of them, or set "
             "mirror_server: none if another server serves the directory."
         )
     if (parts.scheme == "https") != bool(variables.get("mirror_tls_certificate")):
@@ -141,10 +141,10 @@ def engine_problems(host: Host) -> Iterator[str]:
         pair = workbench.engine_environment(host, variables)
         if pair:
             names = ("base", "version", "cuda_packages", "cuda_repository", "cuda_key")
-            given = {name: variables.get(f"cdsw_engine_{name}") or "" for name in names}
+            inputs = {name: variables.get(f"cdsw_engine_{name}") or "" for name in names}
             own = variables.get("cdsw_engine_mirror_url")
-            given["mirror_url"] = variables.get("mirror_url") or "" if not own or is_template(own) else own
-            engine_image.check(given, *pair, pair[0].lock(pair[1]))
+            inputs["mirror_url"] = variables.get("mirror_url") or "" if not own or is_template(own) else own
+            engine_image.check(inputs, *pair, pair[0].lock(pair[1]))
     except UnknownStack:
         return  # the plan's list of environments names it
     except engine_image.EngineError as error:

@@ -98,33 +98,33 @@ def target_for(variables: Mapping[str, Any], facts: HostFacts, groups: Sequence[
 
     name: the stack that constraints mean on all hosts which ask the same; without it, the best one for this host.
     """
-    wanted = Target()
+    target = Target()
     if not set(ENVIRONMENT_GROUPS) & set(groups):
-        return wanted
+        return target
     request = variables.get("deeplearning_request")
     if not request or not isinstance(request, (str, Mapping)):
-        wanted.problems.append(unset_sentence())
-        return wanted
+        target.problems.append(unset_sentence())
+        return target
     admitted: Sequence[str] | None = None
     driver: Json | None = None
     if isinstance(request, Mapping):
-        found, problems = ([name], []) if name else stacks_for(request, [facts.profile])
-        wanted.problems += problems
-        if not found:
-            return wanted
+        names, problems = ([name], []) if name else stacks_for(request, [facts.profile])
+        target.problems += problems
+        if not names:
+            return target
         answer = verdict(dict(request), facts.profile)
-        admitted, driver = answer["pythons"][found[0]], answer["drivers"][found[0]]
-        request = found[0]
+        admitted, driver = answer["pythons"][names[0]], answer["drivers"][names[0]]
+        request = names[0]
     try:
         request = extras.requested_name(request, variables.get("deeplearning_extra_packages"))
-        named = stacks.load_stack(request)
-        stack = (None if facts.nvidia.count else named.without_gpus) or named
+        named_stack = stacks.load_stack(request)
+        stack = (None if facts.nvidia.count else named_stack.without_gpus) or named_stack
     except (stacks.UnknownStack, extras.ExtrasError) as error:
-        wanted.problems.append(str(error))
-        return wanted
-    wanted.stack = stack
+        target.problems.append(str(error))
+        return target
+    target.stack = stack
     if facts.os.short not in stack.data["os"]:
-        wanted.problems.append(
+        target.problems.append(
             f"{stack.name} is made for {', '.join(stack.data['os'])}, but the host runs {facts.os.name}. "
             "Choose a stack for it: grep '^os:' stacks/*.yml"
         )
@@ -132,22 +132,22 @@ def target_for(variables: Mapping[str, Any], facts: HostFacts, groups: Sequence[
         judged = verdict(stack, facts.profile)
         # The GPUs of this host may need a newer driver than CUDA does, another branch, or the open kernel modules.
         driver = judged.get("driver", {}) if driver is None else driver
-        wanted.stack = replace(stack, data={**stack.data, **driver})
-        wanted.problems += [f"{stack.name}: {sentence}" for sentence in judged["problems"]]
-        wanted.warnings += judged["warnings"]
+        target.stack = replace(stack, data={**stack.data, **driver})
+        target.problems += [f"{stack.name}: {sentence}" for sentence in judged["problems"]]
+        target.warnings += judged["warnings"]
     admitted = stack.pythons if admitted is None else admitted
     usable = [python for python in admitted if python in facts.pythons]
     if not usable:
-        wanted.problems.append(
+        target.problems.append(
             f"{stack.name} requires Python {' or '.join(admitted)} on the host, but there is "
             f"{', '.join(sorted(facts.pythons)) or 'none'}. Install python{admitted[0]} from the operating system's repositories."
         )
-        return wanted
-    wanted.python, wanted.interpreter = usable[0], facts.pythons[usable[0]]
-    wanted.record = stack.record(wanted.python)
-    if wanted.record or not stack.is_built:  # there is no environment before there is a wheel
-        wanted.lock, wanted.namer = locked(stack, wanted.python), locked(named, wanted.python)
-    return wanted
+        return target
+    target.python, target.interpreter = usable[0], facts.pythons[usable[0]]
+    target.record = stack.record(target.python)
+    if target.record or not stack.is_built:  # there is no environment before there is a wheel
+        target.lock, target.namer = locked(stack, target.python), locked(named_stack, target.python)
+    return target
 
 
 def unset_sentence() -> str:
@@ -171,11 +171,11 @@ def stacks_for(request: Mapping[str, Any], profiles: Iterable[HostProfile]) -> t
     """
     ordered = sorted(profiles, key=lambda profile: not profile.gpus)
     judged = [verdict(dict(request), profile) for profile in ordered]
-    problems = sorted({sentence for one in judged for sentence in one["problems"]})
+    problems = sorted({sentence for answer in judged for sentence in answer["problems"]})
     if problems or not judged:
         return [], problems
     form = "gpu" if ordered[0].gpus else "cpu"
-    return [name for name in judged[0]["names"][form] if all(name in one["names"][form] for one in judged)], []
+    return [name for name in judged[0]["names"][form] if all(name in answer["names"][form] for answer in judged)], []
 
 
 @dataclass
@@ -188,14 +188,14 @@ class Verdicts:
 
 def verdict(request: Stack | Json, profile: HostProfile) -> Json:
     """The resolver's verdict on a request on a host: {"problems": [...], "warnings": [...]}; kept between runs."""
-    asked = request.name if isinstance(request, Stack) else request
-    key = hashlib.sha256(json.dumps([asked, vars(profile), data_digest()], sort_keys=True).encode()).hexdigest()
-    known = verdicts()
-    if key in known.kept:
-        return known.kept[key]
-    if key not in known.new:
-        known.new[key] = judge(request, profile)
-    return known.new[key]
+    request_json = request.name if isinstance(request, Stack) else request
+    key = hashlib.sha256(json.dumps([request_json, vars(profile), data_digest()], sort_keys=True).encode()).hexdigest()
+    store = verdicts()
+    if key in store.kept:
+        return store.kept[key]
+    if key not in store.new:
+        store.new[key] = judge(request, profile)
+    return store.new[key]
 
 
 def judge(request: Stack | Json, profile: HostProfile) -> Json:
@@ -207,37 +207,37 @@ def judge(request: Stack | Json, profile: HostProfile) -> Json:
     host = replace(profile, pythons=None)
     compat = load()
     if isinstance(request, Stack):
-        unused: list[str] = []
+        cpu_warnings: list[str] = []
         if host.gpus and "cuda" not in request.data:
-            unused = [
+            cpu_warnings = [
                 f"{request.name} is for the CPU and the host has GPUs, which TensorFlow does not use. "
                 "Choose a stack for GPUs to use them: scripts/stack list"
             ]
             host = replace(host, gpus=None)
         problems = sentences(conflict.message for conflict in named_stacks.part_conflicts(compat, request, host))
         if problems:
-            return {"driver": {}, "problems": problems, "warnings": unused}
-        found = named_stacks.try_stack(compat, request, host)
-        warnings = unused + sentences(finding.text for finding in found.chosen.warnings)
-        return {"driver": found.driver, "problems": [one.message for one in found.conflicts], "warnings": warnings}
+            return {"driver": {}, "problems": problems, "warnings": cpu_warnings}
+        fit = named_stacks.try_stack(compat, request, host)
+        warnings = cpu_warnings + sentences(finding.text for finding in fit.chosen.warnings)
+        return {"driver": fit.driver, "problems": [clash.message for clash in fit.conflicts], "warnings": warnings}
     try:
-        asked = read_request(compat, request)
+        all_items = read_request(compat, request)
         meeting = named_stacks.candidates(compat, request, profile)
-        fits = [one for one in meeting if not one.doubtful]
+        fits = [fit for fit in meeting if not fit.doubtful]
         if meeting and not fits:
             return {"names": {}, "problems": [unsure_sentence(meeting[0])], "warnings": []}
         if fits:
             names = {
-                form: [one.name for one in named_stacks.ordered(compat, request, profile, fits, bare=form == "cpu")]
+                form: [fit.name for fit in named_stacks.ordered(compat, request, profile, fits, bare=form == "cpu")]
                 for form in ("gpu", "cpu")
             }
-            pythons = {one.name: named_stacks.pythons_for(one.stack, asked) for one in fits}
-            drivers = {one.name: one.driver for one in fits}
+            pythons = {fit.name: named_stacks.pythons_for(fit.stack, all_items) for fit in fits}
+            drivers = {fit.name: fit.driver for fit in fits}
             return {"names": names, "pythons": pythons, "drivers": drivers, "problems": [], "warnings": []}
         answer = resolver.unmet(request, host, compat)
     except resolver.Misuse as error:
         return {"names": {}, "problems": [str(error)], "warnings": []}
-    near = [", ".join(f"{key}={value}" for key, value in other.items()) for other in answer.nearest]
+    near = [", ".join(f"{key}={value}" for key, value in nearest_request.items()) for nearest_request in answer.nearest]
     suffix = f" Nearest that fits: {'; or '.join(near[:2])}." if near else ""
     return {"names": {}, "problems": [sentence + suffix for sentence in answer.problems], "warnings": []}
 
@@ -273,10 +273,10 @@ def data_digest() -> str:
 def verdicts() -> Verdicts:
     """The verdicts of earlier runs; a file that cannot be read counts as none."""
     try:
-        found = json.loads(VERDICTS.read_text(encoding="utf-8"))
+        content = json.loads(VERDICTS.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return Verdicts()
-    return Verdicts(found if isinstance(found, dict) else {})
+    return Verdicts(content if isinstance(content, dict) else {})
 
 
 def keep_verdicts() -> None:
@@ -284,14 +284,14 @@ def keep_verdicts() -> None:
 
     A read-only checkout keeps none.
     """
-    known = verdicts()
-    if not known.new:
+    store = verdicts()
+    if not store.new:
         return
-    complete = {**known.kept, **known.new}
+    complete = {**store.kept, **store.new}
     try:
         VERDICTS.parent.mkdir(exist_ok=True)
         with tempfile.NamedTemporaryFile("w", dir=VERDICTS.parent, delete=False, encoding="utf-8") as handle:
-            json.dump(complete if len(complete) <= MOST_VERDICTS else known.new, handle)
+            json.dump(complete if len(complete) <= MOST_VERDICTS else store.new, handle)
         os.replace(handle.name, VERDICTS)
     except OSError:
         return

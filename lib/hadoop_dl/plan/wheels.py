@@ -53,11 +53,11 @@ def arrange(made: Plan, cases: Sequence[Case], run: Run) -> None:
         putting = next((case for case in readers if "edge_nodes" in case.host.groups), readers[0])
         putting.needs.append(PUTS)
         requested = {pair for case in readers for pair in pairs(case)}
-        kept = {*map(tuple, run.kept), *((stack, python) for stack, python, _ in run.environments)}
-        putting.part["wheels"] = {"published": sorted(map(list, requested)), "kept": sorted(map(list, kept))}
+        kept_pairs = {*map(tuple, run.kept), *((stack, python) for stack, python, _ in run.environments)}
+        putting.part["wheels"] = {"published": sorted(map(list, requested)), "kept": sorted(map(list, kept_pairs))}
         made.source = f" Wheels come from HDFS on {len(readers)} hosts; {putting.host.name} puts there what is missing."
 
 
 def pairs(case: Case) -> list[tuple[Any, ...]]:
     """Stack and Python of the environments that the host gets."""
-    return [(one.lock.stack, one.python) for one in (case.wanted, *case.additional) if one.lock]
+    return [(target.lock.stack, target.python) for target in (case.wanted, *case.additional) if target.lock]

@@ -47,69 +47,69 @@ def deployment(
     hosts: Sequence[Host], wanted: Mapping[str, Target], additional: Mapping[str, Sequence[Target]]
 ) -> Deployment:
     """Decide for all hosts that have the workbench."""
-    found = Deployment()
+    cdsw_site = Deployment()
     members = {host.name: item for host in hosts if GROUP in host.groups and (item := host.known.workbench)}
     concerned = [host for host in hosts if host.name in members]
     gpu_hosts = [host for host in concerned if host.known.nvidia.count]
     if not gpu_hosts or any(host.variables.get("cdsw_state") == "absent" for host in concerned):
-        return found
+        return cdsw_site
     releases = sorted({item.release or "unknown" for item in members.values()})
     kinds = sorted({item.kind for item in members.values()})
     if len(releases) > 1 or len(kinds) > 1:
         listed = ", ".join(f"{name} {item.release or 'unknown'} ({item.kind})" for name, item in members.items())
-        found.problems.append(
+        cdsw_site.problems.append(
             f"all hosts of {GROUP} are one deployment of CDSW and must have one release of one kind, but there are {listed}. "
             "Correct the installation, or move hosts out of the group."
         )
-        return found
+        return cdsw_site
     if releases == ["unknown"]:
-        found.warnings.append(
+        cdsw_site.warnings.append(
             f"the release of CDSW on {', '.join(members)} could not be read from its package or parcel, so its settings are left alone."
         )
-        return found
+        return cdsw_site
     release, kind = releases[0], kinds[0]
     row = support(release)
     if row is None:
-        found.problems.append(
+        cdsw_site.problems.append(
             f"CDSW {release} gives sessions no GPUs; that begins with 1.1. Upgrade CDSW, or move {', '.join(members)} out of {GROUP}."
         )
-        return found
+        return cdsw_site
     divided = [name for name, item in members.items() if item.mig]
     if divided:
         text = f"CDSW {release} does not divide GPUs, but MIG is enabled on {', '.join(divided)}. Disable it there: nvidia-smi -mig 0"
-        (found.problems if row.mig is False else found.warnings).append(text)
+        (cdsw_site.problems if row.mig is False else cdsw_site.warnings).append(text)
     drivers = {
         host.name: driver(GpuHost(host, wanted[host.name], tuple(additional.get(host.name, ())))) for host in gpu_hosts
     }
     without = [name for name, version in drivers.items() if not version]
     if without:
-        found.warnings.append(
+        cdsw_site.warnings.append(
             f"CDSW gives sessions the GPUs of hosts with a driver, but {', '.join(without)} has none and none is requested."
         )
-        return found
+        return cdsw_site
     if row.driver_path and len(set(drivers.values())) > 1:
         listed = ", ".join(f"{name} {version}" for name, version in drivers.items())
-        found.problems.append(
+        cdsw_site.problems.append(
             f"CDSW {release} has one path of the driver for all its hosts, so they must have one driver, but have {listed}. "
             "Set one nvidia_driver_version for them."
         )
-        return found
-    found.master = next((name for name, item in members.items() if item.master), "")
-    found.kind, found.release, found.driver = kind, release, next(iter(drivers.values()))
-    found.settings = settings(kind, release, found.driver)
-    changing = [name for name, item in members.items() if kind == "rpm" and not settings_hold(item, found.settings)]
-    if changing and not found.master:
-        found.problems.append(
+        return cdsw_site
+    cdsw_site.master = next((name for name, item in members.items() if item.master), "")
+    cdsw_site.kind, cdsw_site.release, cdsw_site.driver = kind, release, next(iter(drivers.values()))
+    cdsw_site.settings = settings(kind, release, cdsw_site.driver)
+    changing = [name for name, item in members.items() if kind == "rpm" and not settings_hold(item, cdsw_site.settings)]
+    if changing and not cdsw_site.master:
+        cdsw_site.problems.append(
             f"one host of {GROUP} must have the address that MASTER_IP in cdsw.conf names, but none does. "
             f"Add CDSW's master to {GROUP}; no cdsw.conf was changed."
         )
-    return found
+    return cdsw_site
 
 
 def driver(host: GpuHost) -> str:
     """The driver's version that the host gets, else the one it has; empty for none."""
-    asked = gpu_stack.versions(gpu_stack.requested("nvidia_driver", host))
-    return str(next(iter([*asked, *gpu_stack.there("nvidia_driver", host.facts)]), ""))
+    requested_versions = gpu_stack.versions(gpu_stack.requested("nvidia_driver", host))
+    return str(next(iter([*requested_versions, *gpu_stack.there("nvidia_driver", host.facts)]), ""))
 
 
 def settings_hold(item: Workbench, wanted: Mapping[str, str]) -> bool:
@@ -145,9 +145,9 @@ def part(host: Host, site: Deployment) -> Json:
 
 def runtime(host: Host, site: Deployment) -> str:
     """Which of NVIDIA's container runtimes the host gets; empty for none."""
-    asked = host.variables.get("container_runtime")
-    if asked in CHOICES:
-        return CHOICES[asked]
+    choice = host.variables.get("container_runtime")
+    if choice in CHOICES:
+        return CHOICES[choice]
     item = host.known.workbench
     row = support(item.release) if item and item.release and site.settings else None
     return row.runtime or "" if row and host.known.nvidia.count else ""
@@ -162,10 +162,10 @@ def runtime_part(host: Host, site: Deployment) -> Json:
 def runtime_difference(name: str, facts: HostFacts, site: Deployment) -> str:
     """The missing part of an installed runtime; empty if it is complete."""
     if name == DOCKER_1:
-        held = facts.workbench.drivers if facts.workbench else ()
-        return "" if site.driver in held else f"no directory of driver {site.driver}"
-    found = facts.containers.runtimes if facts.containers else ()
-    return "" if "nvidia" in found else "daemon.json has no runtime nvidia"
+        drivers = facts.workbench.drivers if facts.workbench else ()
+        return "" if site.driver in drivers else f"no directory of driver {site.driver}"
+    runtimes = facts.containers.runtimes if facts.containers else ()
+    return "" if "nvidia" in runtimes else "daemon.json has no runtime nvidia"
 
 
 def runtime_problems(host: Host, site: Deployment) -> list[str]:

@@ -28,16 +28,16 @@ def asked(host: Host) -> bool:
 
 def request_of(host: Host) -> Request:
     variables, hadoop = host.variables, host.known.hadoop
-    given = {
+    options = {
         name: variables[f"yarn_gpu_{name}"] for name in ("devices", "discovery") if variables.get(f"yarn_gpu_{name}")
     }
-    named = variables.get("yarn_gpu_conf_dir")
-    conf_dir = None if is_template(named) else named  # a template is what the playbooks compute of this answer
+    directory = variables.get("yarn_gpu_conf_dir")
+    conf_dir = None if is_template(directory) else directory  # a template is what the playbooks compute of this answer
     conf_dir = (conf_dir or (hadoop.conf_dir if hadoop else None) or "/etc/hadoop/conf").rstrip("/")
     isolates = linux_executor(host, conf_dir)
     isolation = yarn_work.isolation(conf_dir, found(host), may_mount=not manager(host)) if isolates else None
     services = tuple(SERVICES[group] for group in GROUPS if group in host.groups)
-    return Request(conf_dir, services, isolation=isolation, labels=labels_of(host, conf_dir), **given)
+    return Request(conf_dir, services, isolation=isolation, labels=labels_of(host, conf_dir), **options)
 
 
 def labels_of(host: Host, conf_dir: str) -> Labels | None:
@@ -57,16 +57,16 @@ def found(host: Host) -> Yarn:
 
 def linux_executor(host: Host, conf_dir: str) -> bool:
     """Whether its NodeManager starts containers with LinuxContainerExecutor. A manager keeps that from the files here; Kerberos requires it."""
-    named = yarn_work.values_of(found(host), f"{conf_dir}/yarn-site.xml").get(yarn_work.EXECUTOR, "")
+    executor = yarn_work.values_of(found(host), f"{conf_dir}/yarn-site.xml").get(yarn_work.EXECUTOR, "")
     kerberos = host.known.kerberos
     secure = bool(kerberos and kerberos.secure and manager(host))
-    return named.endswith(f".{yarn_work.LINUX_EXECUTOR}") or (secure and not named)
+    return executor.endswith(f".{yarn_work.LINUX_EXECUTOR}") or (secure and not executor)
 
 
 def manager(host: Host) -> str:
     """The manager that owns Hadoop's files on this host; empty for none."""
-    named = host.variables.get("cluster_manager", "none")
-    return found(host).manager or (named if named in MANAGERS else "")
+    product = host.variables.get("cluster_manager", "none")
+    return found(host).manager or (product if product in MANAGERS else "")
 
 
 def has_gpus(host: Host) -> bool:
@@ -75,7 +75,7 @@ def has_gpus(host: Host) -> bool:
 
 def restarts(host: Host) -> dict[str, str]:
     """The command that restarts each daemon here, as the site names it."""
-    return {one: str(host.variables.get(f"yarn_gpu_{one}_command") or "") for one in request_of(host).services}
+    return {daemon: str(host.variables.get(f"yarn_gpu_{daemon}_command") or "") for daemon in request_of(host).services}
 
 
 def allowed(host: Host) -> bool:
@@ -101,9 +101,9 @@ def problems(host: Host) -> Iterator[str]:
             "container starts (YARN-10391). Upgrade to 3.3.1 or later, or set yarn_gpu: false for this host."
         )
     yield from yarn_work.problems(request, found(host), has_gpus(host))
-    for one, command in restarts(host).items() if allowed(host) else ():
+    for daemon, command in restarts(host).items() if allowed(host) else ():
         if not command:
-            yield f"yarn_gpu_{one}_command must be the command that restarts the {NAMES[one]}, but is not set. Set it."
+            yield f"yarn_gpu_{daemon}_command must be the command that restarts the {NAMES[daemon]}, but is not set. Set it."
 
 
 def warnings(host: Host, changing: bool) -> Iterator[str]:
@@ -120,7 +120,7 @@ def warnings(host: Host, changing: bool) -> Iterator[str]:
         if has_gpus(host) and linux_executor(host, request.conf_dir) and not request.isolation:
             yield yarn_work.NO_DEVICES
     elif changing:
-        names = " and ".join(NAMES[one] for one in request.services)
+        names = " and ".join(NAMES[daemon] for daemon in request.services)
         yield f"GPUs under YARN need another configuration and a restart of {names}" + (
             f": {'; '.join(restarts(host).values())}. Containers end unless YARN recovers them."
             if allowed(host)
@@ -188,19 +188,19 @@ def node(host: Host) -> Json:
 
 def drained(hosts: Sequence[Host]) -> Iterator[tuple[str, str]]:
     """The nodes that node_maintenance has out of YARN: each once, with the host that the sentence is about."""
-    told: set[str] = set()
+    reported_names: set[str] = set()
     for keeper in hosts:  # the ResourceManagers' hosts have the records
         recorded = keeper.facts.yarn.drained if keeper.facts and keeper.facts.yarn else {}
-        for name in sorted(set(recorded) - told):
-            host = next((one for one in hosts if yarn_nodes.is_named(name, yarn_names(one))), None)
-            subject, it = (host.name, "it") if host and host.facts else (keeper.name, name)
+        for name in sorted(set(recorded) - reported_names):
+            host = next((candidate for candidate in hosts if yarn_nodes.is_named(name, yarn_names(candidate))), None)
+            subject, node_text = (host.name, "it") if host and host.facts else (keeper.name, name)
             yield (
                 subject,
-                f"node_maintenance took {it} out of YARN at {recorded[name]} (recorded on {keeper.name}). An upgrade that stopped there resumes "
+                f"node_maintenance took {node_text} out of YARN at {recorded[name]} (recorded on {keeper.name}). An upgrade that stopped there resumes "
                 "with the same command. To put it back now: ansible-playbook playbooks/node_maintenance.yml -e node_maintenance_state=running "
                 f"--limit {host.name if host else 'HOST'}",
             )
-        told |= set(recorded)
+        reported_names |= set(recorded)
 
 
 def yarn_names(host: Host) -> Sequence[str]:
@@ -210,20 +210,20 @@ def yarn_names(host: Host) -> Sequence[str]:
 def site_problems(hosts: Sequence[Host], masters: Sequence[str], data_nodes: Sequence[str]) -> list[str]:
     """Problems of several hosts together. masters, data_nodes: all of the inventory, also hosts that are not in this run."""
     concerned = [host for host in hosts if host.facts and "data_nodes" in host.groups and configures(host)]
-    lacking = [
+    problems = [
         f"{host.name}: yarn_gpu requires the ResourceManager in the group {MASTERS}, because it must know the resource first, but that group is empty. Add it."
         for host in concerned
         if not masters
     ]
-    known = {host.variables.get("yarn_gpu_node_label") for host in hosts if host.name in masters}
-    lacking += [
+    master_labels = {host.variables.get("yarn_gpu_node_label") for host in hosts if host.name in masters}
+    problems += [
         f"{host.name}: yarn_gpu_node_label must be that of the group {MASTERS} or empty, because its queues have one label, but is {label(host)}. Set it for all."
         for host in concerned
-        if label(host) and known and known != {label(host)}
+        if label(host) and master_labels and master_labels != {label(host)}
     ]
     if data_nodes and {host.name for host in concerned if label(host)} >= set(data_nodes):
-        lacking.append(
+        problems.append(
             "yarn_gpu_node_label would leave no data node to jobs that do not name the label, and none to the masters of the others: every data node has GPUs. "
             'Set yarn_gpu_node_label: "" for some of them, or for all.'
         )
-    return lacking
+    return problems

@@ -141,8 +141,8 @@ def named(candidate: Candidate) -> Resolution:
     """The answer for a named stack."""
     path = candidate.lock
     lock = str(path.relative_to(path.parents[2])) if path else ""
-    found = resolution_of(candidate.chosen, candidate.name, lock)
-    return replace(found, inputs=tuple(candidate.inputs), preferred_python=candidate.stack.pythons[0])
+    resolution = resolution_of(candidate.chosen, candidate.name, lock)
+    return replace(resolution, inputs=tuple(candidate.inputs), preferred_python=candidate.stack.pythons[0])
 
 
 def resolve(
@@ -152,26 +152,26 @@ def resolve(
 
     `suggest=False` leaves out the nearest requests that do fit, which take longer than the rest.
     """
-    data = compat or load()
-    found = fitting(data, request, host)
-    best = on_host(named(found[0]), host) if found else compose(request, host, data, suggest)
-    which = () if best.fits else tuple(meanings(data, request))
+    compat_data = compat or load()
+    candidates = fitting(compat_data, request, host)
+    best = on_host(named(candidates[0]), host) if candidates else compose(request, host, compat_data, suggest)
+    name_meanings = () if best.fits else tuple(meanings(compat_data, request))
     stays = texts("driver", request["driver"])[0] if best.fits and "driver" in request else ""
     return replace(
         best,
         not_checked=tuple(not_checked(request, host)),
-        newer=newer_stack(found),
-        which=which,
+        newer=newer_stack(candidates),
+        which=name_meanings,
         driver=stays if re.fullmatch(r"\d+(\.\d+)+", stays) else "",
         unmade=""
         if best.name or not best.fits
-        else no_stack_for(data, requested_system(data, request, host), best.stack),
+        else no_stack_for(compat_data, requested_system(compat_data, request, host), best.stack),
     )
 
 
 def no_stack_for(compat: Compat, system: System | Unknown | None, stack: Mapping[str, Any]) -> str:
     """A sentence about an operating system that no stack is made for; empty if one is."""
-    if not isinstance(system, System) or any(short_name(system.key) in one.data["os"] for one in load_stacks()):
+    if not isinstance(system, System) or any(short_name(system.key) in entry.data["os"] for entry in load_stacks()):
         return ""
     if "cuda" not in stack:
         return f"No stack is made for {system.label}."
@@ -190,23 +190,23 @@ def meanings(compat: Compat, request: Mapping[str, Any]) -> Iterator[tuple[dict[
     gpus = texts("gpu", request["gpu"]) if "gpu" in request else []
     request = {**request, "gpu": ",".join(gpus)} if gpus else request
     for place, name in enumerate(gpus):
-        found = find_gpu(compat, name)
-        meant = found.meant if isinstance(found, UnknownGpu) else ()
-        if isinstance(found, UnknownGpu) and found.by_capability and name.lower() != "none":
-            meant = (("cc=8.6", "with what nvidia-smi --query-gpu=compute_cap --format=csv prints there"),)
-        for named, means in meant:
-            yield {**request, "gpu": ",".join([*gpus[:place], named, *gpus[place + 1 :]])}, means
-    for name, find, other in (("os", find_system, OTHER_SYSTEM), ("hadoop", find_hadoop, OTHER_HADOOP)):
+        gpu = find_gpu(compat, name)
+        alternatives = gpu.meant if isinstance(gpu, UnknownGpu) else ()
+        if isinstance(gpu, UnknownGpu) and gpu.by_capability and name.lower() != "none":
+            alternatives = (("cc=8.6", "with what nvidia-smi --query-gpu=compute_cap --format=csv prints there"),)
+        for alternative, means in alternatives:
+            yield {**request, "gpu": ",".join([*gpus[:place], alternative, *gpus[place + 1 :]])}, means
+    for name, find, hint in (("os", find_system, OTHER_SYSTEM), ("hadoop", find_hadoop, OTHER_HADOOP)):
         unknown = find(compat, str(request[name])) if name in request else None
-        if isinstance(unknown, Unknown) and other[0] in unknown.why:
-            yield {**request, name: other[0]}, f"with what {other[1]} there"
+        if isinstance(unknown, Unknown) and hint[0] in unknown.why:
+            yield {**request, name: hint[0]}, f"with what {hint[1]} there"
 
 
 def newer_stack(found: Sequence[Candidate]) -> str:
     """The first stack after the answer that has a newer TensorFlow and gives up HDFS for it."""
     first = version(found[0].stack.data["tensorflow"]) if found and found[0].stack.data.get("hdfs") else None
-    later = [one for one in found[1:] if first and version(one.stack.data["tensorflow"]) > first]
-    return next((one.name for one in later if not one.stack.data.get("hdfs") and one.lock), "")
+    later = [candidate for candidate in found[1:] if first and version(candidate.stack.data["tensorflow"]) > first]
+    return next((candidate.name for candidate in later if not candidate.stack.data.get("hdfs") and candidate.lock), "")
 
 
 def on_host(resolution: Resolution, host: HostProfile | None) -> Resolution:
@@ -234,14 +234,14 @@ def compose(
     request: Mapping[str, Any], host: HostProfile | None = None, compat: Compat | None = None, suggest: bool = True
 ) -> Resolution:
     """The best complete version set for a request, whether or not anybody has made a lock for it."""
-    data = compat or load()
-    problem = ConstraintProblem(shared_tables(data), read_request(data, request, host))
+    compat_data = compat or load()
+    problem = ConstraintProblem(shared_tables(compat_data), read_request(compat_data, request, host))
     if problem.solutions:
         return resolution_of(choose_stack(problem))
 
     def fits(other: dict[str, Any]) -> bool:
         """Whether another request is answered without a doubt: what is offered must be sure."""
-        trial = ConstraintProblem(shared_tables(data), read_request(data, other, host))
+        trial = ConstraintProblem(shared_tables(compat_data), read_request(compat_data, other, host))
         return bool(trial.solutions) and resolution_of(choose_stack(trial)).ok
 
     near = nearest_requests(problem, request, fits) if suggest else []
@@ -259,8 +259,8 @@ class Wheel:
 
 def newest_wheel(request: Mapping[str, Any], gpu: bool) -> Wheel | None:
     """The newest release with wheels that meet a request without a doubt, for GPUs or for the CPU."""
-    data = load()
-    problem = ConstraintProblem(shared_tables(data), read_request(data, request))
+    compat = load()
+    problem = ConstraintProblem(shared_tables(compat), read_request(compat, request))
     builds = [build for build in problem.builds(problem.solutions) if not build.from_source and build.gpu == gpu]
     builds = [build for build in builds if not any(finding.doubt for finding in problem.findings(build))]
     if not builds:
@@ -273,21 +273,21 @@ def newest_wheel(request: Mapping[str, Any], gpu: bool) -> Wheel | None:
 
 def unmet(request: Mapping[str, Any], host: HostProfile | None = None, compat: Compat | None = None) -> Resolution:
     """Why no named stack meets the constraints on the host, and the stacks that do fit it."""
-    data = compat or load()
-    message = but_for_spark(data, request, host)
-    found: tuple[str, ...] = ()
+    compat_data = compat or load()
+    message = but_for_spark(compat_data, request, host)
+    urls: tuple[str, ...] = ()
     if not message:
-        resolution = compose(request, host, data)
+        resolution = compose(request, host, compat_data)
         if not resolution.fits:
             return resolution
-        stack, found = resolution.stack, resolution.reasons[0].sources
+        stack, urls = resolution.stack, resolution.reasons[0].sources
         message = (
             f"TensorFlow {stack['tensorflow']} on Python {stack['python']} would meet the request, but no stack under stacks/ does. "
             f"Request less, or add stacks/NAME.yml with these versions and run scripts/stack lock NAME. "
             f"Known stacks: {', '.join(stack_names())}."
         )
-    near = tuple({"stack": other.name} for other in fitting(data, {}, host)[:3])
-    return Resolution(CONFLICT, conflicts=(Conflict(tuple(sorted(request)), message, found),), nearest=near)
+    near = tuple({"stack": candidate.name} for candidate in fitting(compat_data, {}, host)[:3])
+    return Resolution(CONFLICT, conflicts=(Conflict(tuple(sorted(request)), message, urls),), nearest=near)
 
 
 def but_for_spark(compat: Compat, request: Mapping[str, Any], host: HostProfile | None) -> str:

@@ -59,8 +59,8 @@ class TensorflowBuild:
     @cached_property
     def abi_glibc(self) -> str | None:
         """The glibc that the wheel for this Python requires, if those for other Pythons run with an older one."""
-        found = [wheel.get("abi_glibc", {}) for wheel in self.release["wheels"] if wheel["package"] == self.package]
-        return next((glibc for abi, glibc in found[0].items() if python_of(abi) == self.python), None)
+        glibcs = [wheel.get("abi_glibc", {}) for wheel in self.release["wheels"] if wheel["package"] == self.package]
+        return next((glibc for abi, glibc in glibcs[0].items() if python_of(abi) == self.python), None)
 
     @property
     def nccl(self) -> str | None:
@@ -104,10 +104,10 @@ class BuildCatalog:
             for python in newest(python_of(abi) for abi in wheel["abis"]):
                 yield wheel["package"], "prebuilt", python, line["cuda"] if wheel["variant"] == "gpu" else None, True
         pythons = newest({python_of(abi) for wheel in release["wheels"] for abi in wheel["abis"]})
-        others = [
+        other_cudas = [
             row["cuda"] for row in self.compat.rows("tensorflow_build", "other_cuda") if row["line"] == line["line"]
         ]
-        for cuda in [line["cuda"], *others]:
+        for cuda in [line["cuda"], *other_cudas]:
             for python in pythons:
                 yield "tensorflow", "built", python, cuda, cuda == line["cuda"]
         for python in pythons:
@@ -137,8 +137,8 @@ class BuildCatalog:
     def toolkit_max_cc(self, build: TensorflowBuild) -> tuple[int, int]:
         """The newest capability that the CUDA libraries beside this wheel have kernels for."""
         own = cc(self.toolkits[build.cuda or ""]["nvcc_max_cc"])
-        wanted = build.pip_cuda
-        if not wanted or wanted.startswith("=="):
+        limits = build.pip_cuda
+        if not limits or limits.startswith("=="):
             return own
-        admitted = [row for text, row in self.toolkits.items() if ranges(wanted).contains(text) or text == build.cuda]
+        admitted = [row for text, row in self.toolkits.items() if ranges(limits).contains(text) or text == build.cuda]
         return max(cc(row["nvcc_max_cc"]) for row in admitted)

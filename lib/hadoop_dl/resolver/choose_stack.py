@@ -81,7 +81,7 @@ def preferred(problem: ConstraintProblem) -> TensorflowBuild:
     ordered = sorted(builds, key=rank)
     # A doubt about a build with CUDA does not make a CPU build the better choice.
     alike = [build for build in ordered if build.gpu == ordered[0].gpu]
-    return next((build for build in alike if not any(one.doubt for one in problem.findings(build))), ordered[0])
+    return next((build for build in alike if not any(finding.doubt for finding in problem.findings(build))), ordered[0])
 
 
 def pins(build: TensorflowBuild) -> dict[str, str]:
@@ -120,14 +120,14 @@ def build_choice(problem: ConstraintProblem, build: TensorflowBuild) -> Choice:
             sources(build.release),
         )
     )
-    how = "no wheel fits the request, so it is built" if build.from_source else "a wheel on PyPI fits"
+    reason = "no wheel fits the request, so it is built" if build.from_source else "a wheel on PyPI fits"
     if build.from_source and any(item.key == "tensorflow_source" for item in problem.items):
-        how = "requested"
-    say(Finding(f"tensorflow_source {build.source}: {how}", sources(build.release)))
+        reason = "requested"
+    say(Finding(f"tensorflow_source {build.source}: {reason}", sources(build.release)))
     form = f"built for CUDA {build.cuda}" if build.gpu else "the CPU form"
     say(Finding(f"tensorflow_package {build.package}: {form}", sources(build.release)))
-    others = problem.builds(problem.solutions)
-    pythons = sorted({other.python for other in others if other.version == build.version}, key=version)
+    candidates = problem.builds(problem.solutions)
+    pythons = sorted({candidate.python for candidate in candidates if candidate.version == build.version}, key=version)
     native = build.python in native_pythons(problem)
     say(
         Finding(
@@ -137,14 +137,14 @@ def build_choice(problem: ConstraintProblem, build: TensorflowBuild) -> Choice:
     )
     if build.cuda:
         toolkit = problem.catalog.toolkits[build.cuda]
-        said = (
+        text = (
             "what the wheel is linked for"
             if not build.from_source
             else "tested for this line"
             if build.tested
             else "built so by others"
         )
-        say(Finding(f"cuda {build.cuda}: {said}", sources(build.line, toolkit)))
+        say(Finding(f"cuda {build.cuda}: {text}", sources(build.line, toolkit)))
         if not build.tested:
             choice.warnings.append(
                 warning(
@@ -159,8 +159,8 @@ def build_choice(problem: ConstraintProblem, build: TensorflowBuild) -> Choice:
     if row and features:
         say(Finding(f"cpu_features {', '.join(features)}: compiled into the wheel", sources(row)))
     if build.from_source and not any(item.key in ("tensorflow_source", "bazel", "gcc") for item in problem.items):
-        said = f"No wheel fits this request: TensorFlow {build.version} must be built from source, on a build host, for hours"
-        choice.warnings.append(warning(said, sources(build.line)))
+        text = f"No wheel fits this request: TensorFlow {build.version} must be built from source, on a build host, for hours"
+        choice.warnings.append(warning(text, sources(build.line)))
     choice.warnings += [finding for finding in problem.findings(build) if not finding.refuses]
     return choice
 
@@ -187,8 +187,8 @@ def choose_stack(problem: ConstraintProblem) -> ChosenStack:
             choices.append(choice)
         # The site's messages are about this build, not about the first one of its class.
         if part.level == "site" and own:
-            said = part.best(build, [problem.items[number] for number in sorted(own)])
-            choices[-1] = said or Choice()
+            site_choice = part.best(build, [problem.items[number] for number in sorted(own)])
+            choices[-1] = site_choice or Choice()
     values = {key: value for choice in choices for key, value in choice.values.items()}
     stack = {key: values[key] for key in KEYS if key in values}
     reasons = [finding for choice in choices for finding in choice.reasons]
@@ -201,8 +201,8 @@ def choose_stack(problem: ConstraintProblem) -> ChosenStack:
         and not any(item.key == "gpu" and item.absent for item in problem.items)
         and not without_gpu(problem)
     ):
-        asked = any(item.key == "tensorflow_package" or (item.key == "cuda" and item.absent) for item in problem.items)
-        if not asked:
+        on_cpu = any(item.key == "tensorflow_package" or (item.key == "cuda" and item.absent) for item in problem.items)
+        if not on_cpu:
             warnings.append(
                 warning(f"Only the CPU form of TensorFlow {build.version} fits this request", sources(build.release))
             )

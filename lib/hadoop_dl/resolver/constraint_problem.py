@@ -112,80 +112,80 @@ class ConstraintProblem:
 
     def build_mask_of_values(self, item: Item) -> int:
         """A version is compared once, not once for every build that has it."""
-        kept = self.tables.value_masks
-        if item.key not in kept:
-            there = [build_value(build, item.key, self.catalog) for build in self.catalog.builds]
-            masks = self.tables.grouped(there)
-            kept[item.key] = {value: masks[value][1] for value in dict.fromkeys(there)}
-        return sum(mask for value, mask in kept[item.key].items() if item.accepts(value))
+        value_masks = self.tables.value_masks
+        if item.key not in value_masks:
+            build_values = [build_value(build, item.key, self.catalog) for build in self.catalog.builds]
+            masks = self.tables.grouped(build_values)
+            value_masks[item.key] = {value: masks[value][1] for value in dict.fromkeys(build_values)}
+        return sum(mask for value, mask in value_masks[item.key].items() if item.accepts(value))
 
     def build_mask_of_rules(self, number: int) -> int:
         """A rule is evaluated once for each group of builds that are equal in the fields that it reads."""
-        item, left = self.items[number], self.tables.all_builds
+        item, mask = self.items[number], self.tables.all_builds
         if item.key == "cpu_features":
-            there = set(item.text.replace("none", "").split(","))
+            features = set(item.text.replace("none", "").split(","))
             for build, members in self.tables.alike(("name", "source")):
-                if not set(cpu_features(self.catalog, build)[0]) <= there:
-                    left &= ~members
+                if not set(cpu_features(self.catalog, build)[0]) <= features:
+                    mask &= ~members
         for rule, fields in rules(self.catalog, item):
             for build, members in self.tables.alike(fields):
-                if members & left and any(finding.refuses for finding in rule(build)):
-                    left &= ~members
-        return left
+                if members & mask and any(finding.refuses for finding in rule(build)):
+                    mask &= ~members
+        return mask
 
     def refusal(self, number: int, build: TensorflowBuild) -> Finding | None:
         """The first reason why an operating system, a GPU or a host refuses a build."""
-        kept, key = self.tables.refusals, (self.identities[number], build.index)
-        if key not in kept:
-            if len(kept) > 500_000:
-                kept.clear()
-            found = build_findings(self.catalog, self.items[number], build)
-            kept[key] = next((finding for finding in found if finding.refuses), None)
-        return kept[key]
+        refusals, key = self.tables.refusals, (self.identities[number], build.index)
+        if key not in refusals:
+            if len(refusals) > 500_000:
+                refusals.clear()
+            findings = build_findings(self.catalog, self.items[number], build)
+            refusals[key] = next((finding for finding in findings if finding.refuses), None)
+        return refusals[key]
 
     def part_mask(self, place: int, chosen: Items, within: int) -> int:
         """The builds within a set for which a part has a choice that meets all of its chosen items."""
         own = chosen & self.own[place]
         if not own:
             return within
-        known = (place, tuple(self.identities[number] for number in sorted(own)))
-        kept = self.tables.part_masks
-        asked, fits = kept.get(known, (0, 0))
-        left = within & ~asked
-        if left:
+        cache_key = (place, tuple(self.identities[number] for number in sorted(own)))
+        part_masks = self.tables.part_masks
+        tested_mask, fits = part_masks.get(cache_key, (0, 0))
+        untested_mask = within & ~tested_mask
+        if untested_mask:
             part, items = self.tables.parts[place], [self.items[number] for number in sorted(own)]
-            while left:
-                key = self.tables.class_keys[place][(left & -left).bit_length() - 1]
+            while untested_mask:
+                key = self.tables.class_keys[place][(untested_mask & -untested_mask).bit_length() - 1]
                 build, members = self.tables.classes[place][key]
-                left &= ~members
-                asked |= members
+                untested_mask &= ~members
+                tested_mask |= members
                 if part.possible(build, items):
                     fits |= members
-            if len(kept) > 20_000:
-                kept.clear()
-            kept[known] = asked, fits
+            if len(part_masks) > 20_000:
+                part_masks.clear()
+            part_masks[cache_key] = tested_mask, fits
         return within & fits
 
     def choice(self, place: int, key: Hashable, build: TensorflowBuild, own: Items) -> Choice | None:
         items = [self.items[number] for number in sorted(own)]
-        known = (place, key, tuple(self.identities[number] for number in sorted(own)))
-        kept = self.tables.choices
-        if known not in kept:
-            if len(kept) > 200_000:
-                kept.clear()
-            kept[known] = self.tables.parts[place].best(build, items)
-        return kept[known]
+        cache_key = (place, key, tuple(self.identities[number] for number in sorted(own)))
+        choices = self.tables.choices
+        if cache_key not in choices:
+            if len(choices) > 200_000:
+                choices.clear()
+            choices[cache_key] = self.tables.parts[place].best(build, items)
+        return choices[cache_key]
 
     def mask(self, chosen: Items) -> int:
         """The builds that can be completed to a stack that meets all chosen items."""
         if chosen not in self.masks:
-            left = self.tables.all_builds
+            mask = self.tables.all_builds
             for number in chosen:
-                left &= self.build_masks[number]
+                mask &= self.build_masks[number]
             for place in range(len(self.tables.parts)):
-                if left:
-                    left &= self.part_mask(place, chosen, left)
-            self.masks[chosen] = left
+                if mask:
+                    mask &= self.part_mask(place, chosen, mask)
+            self.masks[chosen] = mask
         return self.masks[chosen]
 
     @property
@@ -208,35 +208,35 @@ class ConstraintProblem:
         A tree: a clash is found, and each of its items is removed in turn, until the rest can be met. Every clash is a
         label of it, because a path that removes only items of other clashes must end at it.
         """
-        found: list[Items] = []
-        seen: set[Items] = set()
+        clashes: list[Items] = []
+        visited_sets: set[Items] = set()
         queue: list[Items] = [frozenset()]
-        while queue and len(seen) < MAX_SUBSETS:
-            gone = queue.pop()
-            if gone in seen:
+        while queue and len(visited_sets) < MAX_SUBSETS:
+            removed_items = queue.pop()
+            if removed_items in visited_sets:
                 continue
-            seen.add(gone)
-            clash = next((clash for clash in found if not clash & gone), None)
+            visited_sets.add(removed_items)
+            clash = next((clash for clash in clashes if not clash & removed_items), None)
             if clash is None:
-                if self.mask(self.all - gone):
+                if self.mask(self.all - removed_items):
                     continue
-                clash = self.shrink(self.all - gone)
-                found.append(clash)
-            queue += [gone | {number} for number in clash]
-        return sorted(found if not queue else self.by_size(), key=lambda clash: (len(clash), sorted(clash)))
+                clash = self.shrink(self.all - removed_items)
+                clashes.append(clash)
+            queue += [removed_items | {number} for number in clash]
+        return sorted(clashes if not queue else self.by_size(), key=lambda clash: (len(clash), sorted(clash)))
 
     def by_size(self) -> list[Items]:
         """The clashes of a few items, by trying all small subsets: for requests with very many clashes."""
-        found: list[Items] = []
+        clashes: list[Items] = []
         numbers = sorted(self.all)
         for size in range(1, min(LARGEST_CLASH, len(numbers)) + 1):
             for group in combinations(numbers, size):
-                chosen = frozenset(group)
-                if not any(clash <= chosen for clash in found) and not self.mask(chosen):
-                    found.append(chosen)
-        if not found:
-            found.append(self.shrink(self.all))
-        return found
+                subset = frozenset(group)
+                if not any(clash <= subset for clash in clashes) and not self.mask(subset):
+                    clashes.append(subset)
+        if not clashes:
+            clashes.append(self.shrink(self.all))
+        return clashes
 
     def shrink(self, chosen: Items) -> Items:
         """A minimal clash inside a set of items that cannot be met."""

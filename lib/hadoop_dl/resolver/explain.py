@@ -40,8 +40,8 @@ def conflicts(problem: ConstraintProblem) -> list[Conflict]:
     """Every clash of the request, the smallest first."""
     clashes = problem.clashes()
     names = clash_labels(problem, clashes)
-    found = [explain(problem, clash, names) for clash in clashes]
-    return list({conflict.message: conflict for conflict in found}.values())
+    all_conflicts = [explain(problem, clash, names) for clash in clashes]
+    return list({conflict.message: conflict for conflict in all_conflicts}.values())
 
 
 def explain(problem: ConstraintProblem, clash: Items, names: Mapping[int, str]) -> Conflict:
@@ -50,10 +50,10 @@ def explain(problem: ConstraintProblem, clash: Items, names: Mapping[int, str]) 
     findings = findings or by_part(problem, clash) or by_environment(problem, clash) or by_projection(problem, clash)
     findings = [*findings, *other_builds(problem, items)]
     text = sentence([finding.text for finding in findings])
-    found = merged(finding.sources for finding in findings) or merged(item_sources(problem, item) for item in items)
+    urls = merged(finding.sources for finding in findings) or merged(item_sources(problem, item) for item in items)
     keys = tuple(dict.fromkeys(item.key for item in items))
     unknown = any(isinstance(item.subject, (Unknown, UnknownGpu)) for item in items)
-    return Conflict(keys, text, found, tuple(dict.fromkeys(names[number] for number in sorted(clash))), unknown)
+    return Conflict(keys, text, urls, tuple(dict.fromkeys(names[number] for number in sorted(clash))), unknown)
 
 
 def clash_labels(problem: ConstraintProblem, clashes: Sequence[Items]) -> dict[int, str]:
@@ -64,11 +64,11 @@ def clash_labels(problem: ConstraintProblem, clashes: Sequence[Items]) -> dict[i
             partners.setdefault(number, set()).update(clash - {number})
     groups: dict[int, list[int]] = {}
     for number in sorted(partners):
-        same = [other for other in groups if partners[other] == partners[number]]
-        first = next((other for other in same if requires(problem, other, number)), number)
+        candidates = [candidate for candidate in groups if partners[candidate] == partners[number]]
+        first = next((candidate for candidate in candidates if requires(problem, candidate, number)), number)
         groups.setdefault(first, []).append(number)
     return {
-        number: listed((problem.items[one].label for one in group), "or")
+        number: listed((problem.items[member].label for member in group), "or")
         for group in groups.values()
         for number in group
     }
@@ -76,9 +76,9 @@ def clash_labels(problem: ConstraintProblem, clashes: Sequence[Items]) -> dict[i
 
 def requires(problem: ConstraintProblem, one: int, other: int) -> bool:
     """Whether one of two items admits only the version that the other requests."""
-    left = {number: problem.mask(frozenset({number})) for number in (one, other)}
+    masks = {number: problem.mask(frozenset({number})) for number in (one, other)}
     return any(
-        left[first] and left[first] & left[second] == left[first] and bool(problem.items[second].specs)
+        masks[first] and masks[first] & masks[second] == masks[first] and bool(problem.items[second].specs)
         for first, second in ((one, other), (other, one))
     )
 
@@ -96,18 +96,18 @@ def together(found: Sequence[Conflict]) -> str:
 def other_builds(problem: ConstraintProblem, items: Sequence[Item]) -> Iterator[Finding]:
     """Builds by others for GPUs that the official wheels of a line have no code for: nothing here installs them."""
     gpus = [item.subject for item in items if isinstance(item.subject, Gpu)]
-    asked = [item for item in items if item.key == "tensorflow"]
+    pins = [item for item in items if item.key == "tensorflow"]
     for row in problem.catalog.compat.rows("tensorflow", "other_builds"):
-        if not asked or not any(cc(row["first_cc"]) <= gpu.capability <= cc(row["last_cc"]) for gpu in gpus):
+        if not pins or not any(cc(row["first_cc"]) <= gpu.capability <= cc(row["last_cc"]) for gpu in gpus):
             continue
         releases = problem.catalog.compat.rows("tensorflow", "releases")
-        if {known["line"] for known in releases if asked[0].accepts(known["version"])} == {row["line"]}:
+        if {release["line"] for release in releases if pins[0].accepts(release["version"])} == {row["line"]}:
             yield Finding(f"{row['what']}, which nothing here installs", sources(row))
 
 
 def sentence(parts: Sequence[str]) -> str:
-    first, *others = dict.fromkeys(part.rstrip(".") for part in parts)
-    text = "; ".join([first, *(re.sub(r"^(The|A|No|What) ", lambda word: word[0].lower(), part) for part in others)])
+    first, *tail = dict.fromkeys(part.rstrip(".") for part in parts)
+    text = "; ".join([first, *(re.sub(r"^(The|A|No|What) ", lambda word: word[0].lower(), part) for part in tail)])
     name = text.split(" ")[0]
     return (text if re.search(r"[\d_=]", name) or name.startswith("tensorflow") else text[:1].upper() + text[1:]) + "."
 
@@ -118,8 +118,8 @@ def sentence(parts: Sequence[str]) -> str:
 def unknown_value(problem: ConstraintProblem, item: Item) -> list[Finding]:
     """An operating system, GPU, Hadoop or version that does not exist or is not known, with the nearest known ones."""
     if isinstance(item.subject, (Unknown, UnknownGpu)):
-        asked = isinstance(item.subject, UnknownGpu) and item.subject.meant
-        near = f" Nearest known: {listed(item.subject.near, 'or')}." if item.subject.near and not asked else ""
+        is_ambiguous = isinstance(item.subject, UnknownGpu) and item.subject.meant
+        near = f" Nearest known: {listed(item.subject.near, 'or')}." if item.subject.near and not is_ambiguous else ""
         return [Finding(f"{item.subject.why}{near}", item_sources(problem, item))]
     if item.key in CHOICES and not any(item.accepts(choice) for choice in CHOICES[item.key]):
         close = difflib.get_close_matches(item.specs[0].text, CHOICES[item.key], n=1, cutoff=0.0)
@@ -132,9 +132,9 @@ def unknown_value(problem: ConstraintProblem, item: Item) -> list[Finding]:
         return []
     parts = item.specs[0].text.split(",")
     if item.specs[0].kind == "range" and len(parts) > 1:
-        found = exclusive(item.key, parts, [parse_spec(part) for part in parts], known_values)
-        if found:
-            return [Finding(found, item_sources(problem, item))]
+        message = exclusive(item.key, parts, [parse_spec(part) for part in parts], known_values)
+        if message:
+            return [Finding(message, item_sources(problem, item))]
     around = nearest_values(item.specs[0], known_values)
     words, text = COMPONENTS[item.key], item.text
     exists = f"There is no {words} {text}" if item.specs[0].kind == "prefix" else f"No {words} is {text}"
@@ -176,8 +176,8 @@ def at_once(problem: ConstraintProblem, items: Sequence[Item]) -> list[Finding]:
     known_values = values(problem.catalog, items[0].key)
     if any(all(item.accepts(value) for item in items) for value in known_values):
         return []
-    found = exclusive(items[0].key, [item.text for item in items], [item.specs[0] for item in items], known_values)
-    return [Finding(found, item_sources(problem, items[0]))] if found else []
+    message = exclusive(items[0].key, [item.text for item in items], [item.specs[0] for item in items], known_values)
+    return [Finding(message, item_sources(problem, items[0]))] if message else []
 
 
 def exclusive(key: str, texts: Sequence[str], specs: Sequence[Spec], there: Sequence[str]) -> str:
@@ -185,8 +185,8 @@ def exclusive(key: str, texts: Sequence[str], specs: Sequence[Spec], there: Sequ
     newest = [[value for value in there if spec.accepts(value)][-1:] for spec in specs]
     if not all(newest):
         return ""
-    those = listed(dict.fromkeys(value for found in newest for value in found), "or")
-    return f"No {COMPONENTS[key]} is {listed(texts)} at once. Nearest known: {those}"
+    nearest = listed(dict.fromkeys(value for newest_values in newest for value in newest_values), "or")
+    return f"No {COMPONENTS[key]} is {listed(texts)} at once. Nearest known: {nearest}"
 
 
 # --- clashes inside one part ---------------------------------------------------------------------------------------------
@@ -194,22 +194,22 @@ def exclusive(key: str, texts: Sequence[str], specs: Sequence[Spec], there: Sequ
 
 def by_part(problem: ConstraintProblem, clash: Items) -> list[Finding]:
     """A part whose own items leave no choice for any of the builds that the other items leave."""
-    left = problem.tables.all_builds
+    mask = problem.tables.all_builds
     for number in clash:
-        left &= problem.build_masks[number]
-    if not left:
+        mask &= problem.build_masks[number]
+    if not mask:
         return []
     for place, part in enumerate(problem.tables.parts):
         own = clash & problem.own[place]
-        if not own or problem.part_mask(place, own, left):
+        if not own or problem.part_mask(place, own, mask):
             continue
-        build = representative(problem, place, own, left & requested_builds(problem) or left)
-        found = list(part.facts(build, [problem.items[number] for number in sorted(own)]))
-        said = " ".join(finding.text for finding in found)
+        build = representative(problem, place, own, mask & requested_builds(problem) or mask)
+        findings = list(part.facts(build, [problem.items[number] for number in sorted(own)]))
+        text = " ".join(finding.text for finding in findings)
         for number in sorted(clash - own):
-            found += tie(problem, number, build, said)
-        if found:
-            return found
+            findings += tie(problem, number, build, text)
+        if findings:
+            return findings
     return []
 
 
@@ -265,65 +265,65 @@ def by_environment(problem: ConstraintProblem, clash: Items) -> list[Finding]:
         if short:
             return [short]
     for number in environment:
-        left = problem.mask(clash - {number})
-        if not left or left & problem.build_masks[number]:
+        mask = problem.mask(clash - {number})
+        if not mask or mask & problem.build_masks[number]:
             continue
-        found = cover(problem, number, list(problem.builds(left)))
-        if not best or len(found) < len(best):
-            best = found
-    said = " ".join(finding.text for finding in best)
+        findings = cover(problem, number, list(problem.builds(mask)))
+        if not best or len(findings) < len(best):
+            best = findings
+    text = " ".join(finding.text for finding in best)
     for number in sorted(clash) if best else ():
         item = problem.items[number]
-        if item.label not in said and item.key not in (
+        if item.label not in text and item.key not in (
             "host",
             "tensorflow",
-            *(("python",) if "Python" in said else ()),
+            *(("python",) if "Python" in text else ()),
         ):
             left_alone = project(problem, problem.mask(frozenset({number})), "tensorflow")
             all_lines = len(left_alone) == len(problem.catalog.line_names)
-            asked = Finding(f"{item.label} was requested", item_sources(problem, item))
-            best = [asked if all_lines else item_leaves(problem, number, "tensorflow", left_alone), *best]
+            request_finding = Finding(f"{item.label} was requested", item_sources(problem, item))
+            best = [request_finding if all_lines else item_leaves(problem, number, "tensorflow", left_alone), *best]
     return best
 
 
 def too_old_for_gpu(problem: ConstraintProblem, clash: Items, number: int) -> Finding | None:
     """One message about the newest TensorFlow, if the rest of a clash admits only old ones or only CPU builds."""
-    gpu, others = problem.items[number].subject, [problem.items[other] for other in sorted(clash - {number})]
-    left = problem.mask(clash - {number})
-    if not isinstance(gpu, Gpu) or not left or any(item.key in ("tensorflow", "gpu") for item in others):
+    gpu, items = problem.items[number].subject, [problem.items[member] for member in sorted(clash - {number})]
+    mask = problem.mask(clash - {number})
+    if not isinstance(gpu, Gpu) or not mask or any(item.key in ("tensorflow", "gpu") for item in items):
         return None
-    builds = [build for build in problem.builds(left) if not problem.refusal(number, build)]
-    asked = listed([item.label for item in others])
-    absent = [item for item in others if item.absent and item.key == "cuda"]
+    builds = [build for build in problem.builds(mask) if not problem.refusal(number, build)]
+    labels = listed([item.label for item in items])
+    absent = [item for item in items if item.absent and item.key == "cuda"]
     if absent and not builds:
         return Finding(
             f"cuda=none leaves only CPU builds, and those do not use {gpu.name}", item_sources(problem, absent[0])
         )
     arch, cudas = (
         architecture(problem.catalog.compat, gpu.cc),
-        [build for build in problem.builds(left) if build.gpu and not build.from_source],
+        [build for build in problem.builds(mask) if build.gpu and not build.from_source],
     )
-    if builds or not cudas or any(item.key == "cuda" for item in others):
+    if builds or not cudas or any(item.key == "cuda" for item in items):
         return None
     last = cudas[0]
     if version(last.cuda or "0").major >= version(arch["first_cuda"]).major:
         return None  # pip may bring a newer one of the same major number
-    text = f"The last TensorFlow for {asked} is {last.name} (CUDA {last.cuda}), but {gpu.name} needs CUDA {arch['first_cuda']} or newer"
+    text = f"The last TensorFlow for {labels} is {last.name} (CUDA {last.cuda}), but {gpu.name} needs CUDA {arch['first_cuda']} or newer"
     return Finding(text, sources(last.line, arch))
 
 
 def cover(problem: ConstraintProblem, number: int, builds: list[TensorflowBuild]) -> list[Finding]:
     """The reason against the newest wheel first, then reasons of another kind against other builds."""
     item = problem.items[number]
-    kept: dict[str, Finding] = {}
+    findings_by_kind: dict[str, Finding] = {}
     for build in sorted(builds, key=lambda build: (build.from_source, not build.tested)):
         finding = problem.refusal(number, build)
         if finding:
             kind = "glibc" if "glibc" in finding.text else re.sub(r"[\d.]+", "", finding.text)[:24]
-            kept.setdefault(f"{build.cuda}" if isinstance(item.subject, Gpu) else kind, finding)
-    found = list(kept.values())
-    against_gpu = [finding for kind, finding in kept.items() if kind != "None"]
-    return (against_gpu or found)[:MOST_REASONS]
+            findings_by_kind.setdefault(f"{build.cuda}" if isinstance(item.subject, Gpu) else kind, finding)
+    findings = list(findings_by_kind.values())
+    against_gpu = [finding for kind, finding in findings_by_kind.items() if kind != "None"]
+    return (against_gpu or findings)[:MOST_REASONS]
 
 
 # --- clashes that only show in what each item leaves ---------------------------------------------------------------------
@@ -334,25 +334,25 @@ def by_projection(problem: ConstraintProblem, clash: Items) -> list[Finding]:
     numbers = sorted(clash)
     masks = {number: problem.mask(frozenset({number})) for number in numbers}
     for key in SHARED:
-        left = {number: project(problem, masks[number], key) for number in numbers}
-        if not set.intersection(*left.values()):
-            return [item_leaves(problem, number, key, left[number]) for number in numbers]
-    first, *others = numbers
-    rest = problem.mask(frozenset(others))
-    found = [item_leaves(problem, first, "tensorflow", project(problem, masks[first], "tensorflow"))]
-    named = listed([problem.items[number].label for number in others])
+        left_values = {number: project(problem, masks[number], key) for number in numbers}
+        if not set.intersection(*left_values.values()):
+            return [item_leaves(problem, number, key, left_values[number]) for number in numbers]
+    first, *other_numbers = numbers
+    rest_mask = problem.mask(frozenset(other_numbers))
+    findings = [item_leaves(problem, first, "tensorflow", project(problem, masks[first], "tensorflow"))]
+    labels = listed([problem.items[number].label for number in other_numbers])
     parts = [
-        f"{COMPONENTS[key]} {shown(problem, key, project(problem, rest, key))}"
+        f"{COMPONENTS[key]} {shown(problem, key, project(problem, rest_mask, key))}"
         for key in ("tensorflow", "python", "cuda")
     ]
-    found.append(
+    findings.append(
         Finding(
-            f"{named} leave{'s' if len(others) == 1 else ''} {', '.join(parts)}",
-            merged(item_sources(problem, problem.items[number]) for number in others),
+            f"{labels} leave{'s' if len(other_numbers) == 1 else ''} {', '.join(parts)}",
+            merged(item_sources(problem, problem.items[number]) for number in other_numbers),
         )
     )
-    found.append(Finding("no release meets all of it", ()))
-    return found
+    findings.append(Finding("no release meets all of it", ()))
+    return findings
 
 
 def project(problem: ConstraintProblem, mask: int, key: str) -> set[str]:
@@ -374,7 +374,7 @@ def shown(problem: ConstraintProblem, key: str, left: set[str]) -> str:
 
 def item_leaves(problem: ConstraintProblem, number: int, key: str, left: set[str]) -> Finding:
     item = problem.items[number]
-    found = item_sources(problem, item)
+    urls = item_sources(problem, item)
     if item.key == key:
-        return Finding(f"{item.label} was requested", found)
-    return Finding(f"{item.label} goes with {COMPONENTS[key]} {shown(problem, key, left)}", found)
+        return Finding(f"{item.label} was requested", urls)
+    return Finding(f"{item.label} goes with {COMPONENTS[key]} {shown(problem, key, left)}", urls)

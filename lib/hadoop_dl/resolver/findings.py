@@ -35,11 +35,11 @@ def warning(text: str, found: tuple[str, ...] = ()) -> Finding:
 
 def sources(*rows: Row | None) -> tuple[str, ...]:
     """The first sources of these rows, without repetition: enough to check a sentence."""
-    found: dict[str, None] = {}
+    unique_sources: dict[str, None] = {}
     for row in rows:
         for source in list(row["source"])[:2] if row else []:
-            found[source] = None
-    return tuple(found)
+            unique_sources[source] = None
+    return tuple(unique_sources)
 
 
 def merged(groups: Iterable[Iterable[str]], limit: int = 6) -> tuple[str, ...]:

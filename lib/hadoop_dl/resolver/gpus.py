@@ -70,14 +70,14 @@ class Gpu:
     @property
     def least_driver(self) -> str | None:
         """The oldest driver with which each device of the model works."""
-        found = [text for text in (device.least() for device in self.devices) if text]
-        return max(found, key=version) if found else None
+        drivers = [text for text in (device.least() for device in self.devices) if text]
+        return max(drivers, key=version) if drivers else None
 
     @property
     def first_driver(self) -> str | None:
         """The oldest driver with which any device of the model works."""
-        found = [device.least() for device in self.devices]
-        return min((text for text in found if text), key=version) if found and all(found) else None
+        drivers = [device.least() for device in self.devices]
+        return min((text for text in drivers if text), key=version) if drivers and all(drivers) else None
 
 
 @dataclass(frozen=True)
@@ -119,21 +119,21 @@ def common_names(row: Row) -> list[str]:
 @lru_cache(maxsize=8)
 def entries(compat: Compat) -> dict[str, Entry]:
     """All devices by PCI id; the names that this project gives to those of data centers come first."""
-    named = {row["pci_id"]: row for row in compat.rows("gpus", "devices")}
-    found = {}
+    own_rows = {row["pci_id"]: row for row in compat.rows("gpus", "devices")}
+    entries_by_id = {}
     for row in compat.rows("gpu_devices", "devices"):
-        own = named.get(row["pci_id"])
+        own = own_rows.get(row["pci_id"])
         names = tuple(dict.fromkeys([*([own["name"]] if own else []), *row["names"]]))
-        found[row["pci_id"]] = Entry(row, names, tuple(tuple(words(name)) for name in names))
-    return found
+        entries_by_id[row["pci_id"]] = Entry(row, names, tuple(tuple(words(name)) for name in names))
+    return entries_by_id
 
 
 @lru_cache(maxsize=8)
 def model_names(compat: Compat) -> tuple[str, ...]:
     """The names of all known models, newest architecture first, those of data centers before the rest."""
     rows = sorted(compat.rows("gpus", "devices"), key=lambda row: cc(row["cc"]), reverse=True)
-    rest = sorted(entries(compat).values(), key=lambda entry: cc(entry.row["cc"]), reverse=True)
-    return tuple(dict.fromkeys([name for row in rows for name in common_names(row)] + [one.names[0] for one in rest]))
+    gpus = sorted(entries(compat).values(), key=lambda entry: cc(entry.row["cc"]), reverse=True)
+    return tuple(dict.fromkeys([name for row in rows for name in common_names(row)] + [gpu.names[0] for gpu in gpus]))
 
 
 def fits(wanted: Sequence[str], there: Sequence[str], optional: Set[str] = SERIES) -> bool:
@@ -156,12 +156,12 @@ def find_gpu(compat: Compat, given: str) -> Gpu | UnknownGpu:
 def _find(compat: Compat, given: str) -> Gpu | UnknownGpu:
     plain = MIG.sub("", given)
     if plain != given:
-        found = (
+        gpu = (
             _find(compat, plain)
             if plain
             else UnknownGpu(given, f"{given} names a slice and not its GPU.", ("A100 MIG 1g.5gb",))
         )
-        return replace(found, mig=True) if isinstance(found, Gpu) else found
+        return replace(gpu, mig=True) if isinstance(gpu, Gpu) else gpu
     capability = re.search(r"(?:^|\s)(?:cc|sm)[=_ ]?(\d+)\.?(\d)$", given.lower())
     if capability:
         pci = re.match(r"10de:[0-9a-f]{4}", given.lower())
@@ -173,13 +173,13 @@ def _find(compat: Compat, given: str) -> Gpu | UnknownGpu:
         )
     pci = re.fullmatch(r"(?:pci:)?(?:(?:0x)?([0-9a-f]{4})[:/])?(0x)?([0-9a-f]{4})", given.lower())
     sure = pci is not None and (pci[1] is not None or pci[2] is not None)
-    shown = re.search(r"\[(.+)\]", given)  # lspci: NVIDIA Corporation GP100GL [Tesla P100 PCIe 16GB] (rev a1)
-    wanted = words(shown[1] if shown else given)
-    named = [] if sure or not wanted else by_name(compat, wanted)
+    bracket = re.search(r"\[(.+)\]", given)  # lspci: NVIDIA Corporation GP100GL [Tesla P100 PCIe 16GB] (rev a1)
+    name_words = words(bracket[1] if bracket else given)
+    matches = [] if sure or not name_words else by_name(compat, name_words)
     whole = re.sub(r"^nvidia ", "", given.lower())
     if whole != given.lower():  # nvidia-smi prints the complete name of one product
-        named = [entry for entry in named if whole in (name.lower() for name in entry.names)] or named
-    if pci and not named:
+        matches = [entry for entry in matches if whole in (name.lower() for name in entry.names)] or matches
+    if pci and not matches:
         entry = entries(compat).get(f"10de:{pci[3]}") if pci[1] in (None, "10de") else None
         if entry:
             return make(compat, given, [entry])
@@ -191,40 +191,40 @@ def _find(compat: Compat, given: str) -> Gpu | UnknownGpu:
             return unknown_id(compat, given, pci[3])
     if OTHERS & set(words(given)):
         return UnknownGpu(given, f"{given} is not NVIDIA's, and only those run CUDA.", ())
-    if named and len({entry.row["cc"] for entry in named}) == 1:
-        return make(compat, given, named)
-    if named:
-        return ambiguous(compat, given, named)
-    return unknown_name(compat, given, wanted)
+    if matches and len({entry.row["cc"] for entry in matches}) == 1:
+        return make(compat, given, matches)
+    if matches:
+        return ambiguous(compat, given, matches)
+    return unknown_name(compat, given, name_words)
 
 
 def by_name(compat: Compat, wanted: Sequence[str]) -> list[Entry]:
     """The devices that fit a name: with more than the model's number, those of exactly that name before the rest."""
-    found = [entry for entry in entries(compat).values() if any(fits(wanted, there) for there in entry.words)]
-    if not found:
+    matches = [entry for entry in entries(compat).values() if any(fits(wanted, name) for name in entry.words)]
+    if not matches:
         return loosely(compat, words(TOGETHER.sub(r"\1 ", " ".join(wanted))))
-    return of_exactly(wanted, found, SERIES) if len(wanted) > 1 else found
+    return of_exactly(wanted, matches, SERIES) if len(wanted) > 1 else matches
 
 
 def loosely(compat: Compat, wanted: Sequence[str]) -> list[Entry]:
     """The devices that a name means without RTX and GTX, or else without the letter at its end: a K40 is a K40m, K40c or K40s."""
     every = entries(compat).values()
     if not any(re.search(r"\d", word) for word in wanted):  # Titan X
-        found = [entry for entry in every if any(set(wanted) <= set(there) for there in entry.words)]
-        return found if len(wanted) > 1 and len(found) <= MOST_MEANT else []
-    found = [entry for entry in every if any(fits(wanted, there, PREFIXES) for there in entry.words)]
-    if found:
-        return of_exactly(wanted, found, PREFIXES)
+        matches = [entry for entry in every if any(set(wanted) <= set(name) for name in entry.words)]
+        return matches if len(wanted) > 1 and len(matches) <= MOST_MEANT else []
+    matches = [entry for entry in every if any(fits(wanted, name, PREFIXES) for name in entry.words)]
+    if matches:
+        return of_exactly(wanted, matches, PREFIXES)
 
     def short(there: Sequence[str]) -> list[str]:
         return [re.sub(r"(?<=\d)[a-z]$", "", word) for word in there]
 
-    return [entry for entry in every if any(fits(wanted, short(there)) for there in entry.words)]
+    return [entry for entry in every if any(fits(wanted, short(name)) for name in entry.words)]
 
 
 def of_exactly(wanted: Sequence[str], found: list[Entry], optional: Set[str]) -> list[Entry]:
     """Those of exactly this name, if all are of one generation: a 3090 is no 3090 Ti."""
-    exact = [entry for entry in found if any(set(there) - optional == set(wanted) - optional for there in entry.words)]
+    exact = [entry for entry in found if any(set(name) - optional == set(wanted) - optional for name in entry.words)]
     return exact if exact and len({entry.row["cc"] for entry in found}) == 1 else found
 
 
@@ -233,13 +233,13 @@ def ambiguous(compat: Compat, given: str, named: Sequence[Entry]) -> UnknownGpu:
     alike: dict[tuple[str, str], Entry] = {}
     for entry in named:
         alike.setdefault((entry.names[0], entry.row["cc"]), entry)
-    meant = tuple(
+    alternatives = tuple(
         (entry.row["pci_id"], f"{name}, {architecture(compat, capability)['architecture']}")
         for (name, capability), entry in alike.items()
     )[:MOST_MEANT]
-    several = listed([f"{means} ({pci_id})" for pci_id, means in meant], "or")
+    several = listed([f"{means} ({pci_id})" for pci_id, means in alternatives], "or")
     near = tuple(dict.fromkeys(name for name, _ in alike))[:MOST_MEANT]
-    return UnknownGpu(given, f"The name {given} may mean any of several GPUs: {several}.", near, meant)
+    return UnknownGpu(given, f"The name {given} may mean any of several GPUs: {several}.", near, alternatives)
 
 
 def unknown_id(compat: Compat, given: str, device: str) -> UnknownGpu:
@@ -274,36 +274,36 @@ def of_capability(compat: Compat, given: str, capability: str) -> Gpu | UnknownG
     if row is None:
         near = sorted({f"cc={row['cc']}" for row in rows}, key=lambda text: distance(text, capability))
         return UnknownGpu(given, f"The compute capability {capability} is not in compat/gpus.yml.", tuple(near[:3]))
-    where = tuple(row["source"])
-    return Gpu(f"a GPU of compute capability {capability}", capability, row["architecture"], where, unlisted=True)
+    urls = tuple(row["source"])
+    return Gpu(f"a GPU of compute capability {capability}", capability, row["architecture"], urls, unlisted=True)
 
 
 def distance(name: str, capability: str) -> tuple[int, int]:
-    one, two = cc(name.removeprefix("cc=")), cc(capability)
-    return abs(one[0] - two[0]), abs(one[1] - two[1])
+    first, second = cc(name.removeprefix("cc=")), cc(capability)
+    return abs(first[0] - second[0]), abs(first[1] - second[1])
 
 
 def make(compat: Compat, given: str, found: Sequence[Entry]) -> Gpu:
     own = {row["pci_id"]: row for row in compat.rows("gpus", "devices")}
     found = [entry for entry in found if entry.row["pci_id"] in own] or found  # an H20 is no H20 NVL16
     first = found[0]
-    named = own.get(first.row["pci_id"])
-    called = common_names(named) if named else list(first.names)
-    name = next((name for name in called if set(words(name)) <= set(words(given))), called[0])
+    first_row = own.get(first.row["pci_id"])
+    names = common_names(first_row) if first_row else list(first.names)
+    name = next((name for name in names if set(words(name)) <= set(words(given))), names[0])
     read = tuple(source["source"] for source in compat.subjects["gpu_devices"]["read"])
     rows = [(entry.row, own.get(entry.row["pci_id"], {})) for entry in found]
     devices = tuple(
         Device(
             row["pci_id"],
             row["names"][0],
-            tuple(ours.get("first_drivers", row.get("first_drivers", ()))),  # gpus.yml overrides the generated ones
+            tuple(own_row.get("first_drivers", row.get("first_drivers", ()))),  # gpus.yml overrides the generated ones
             tuple(row.get("not_in", ())),
         )
-        for row, ours in rows
+        for row, own_row in rows
     )
     architecture_name = architecture(compat, first.row["cc"])["architecture"]
-    arm = any(ours.get("host") == "aarch64" for _, ours in rows)
-    manager = any("nvlink_subnet_manager" in ours for _, ours in rows)
+    arm = any(own_row.get("host") == "aarch64" for _, own_row in rows)
+    manager = any("nvlink_subnet_manager" in own_row for _, own_row in rows)
     return Gpu(name, first.row["cc"], architecture_name, read, devices, arm=arm, subnet_manager=manager)
 
 

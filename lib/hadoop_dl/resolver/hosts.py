@@ -128,13 +128,13 @@ def label(family: str) -> str:
 def unknown_system(given: str, text: str, systems: list[str], rows: list[Row]) -> Unknown:
     family = re.split(r"[-_\d]", text)[0]
     family = ALIASES.get(family, family)
-    same = [name for name, row in zip(systems, rows, strict=True) if family in row["ids"]]
+    same_family = [name for name, row in zip(systems, rows, strict=True) if family in row["ids"]]
     number = re.search(r"\d+", text)
-    if same and not number:
-        return Unknown(f"Which release of {given}?", tuple(same))
-    if same and number:
-        same.sort(key=lambda name: abs(int(re.search(r"\d+", name)[0]) - int(number[0])))  # type: ignore[index]
-    near = same[:2] or difflib.get_close_matches(text, systems, n=2, cutoff=0.4) or systems[:2]
+    if same_family and not number:
+        return Unknown(f"Which release of {given}?", tuple(same_family))
+    if same_family and number:
+        same_family.sort(key=lambda name: abs(int(re.search(r"\d+", name)[0]) - int(number[0])))  # type: ignore[index]
+    near = same_family[:2] or difflib.get_close_matches(text, systems, n=2, cutoff=0.4) or systems[:2]
     why = f"No operating system called {given} is known here. For any other: --os '{OTHER_SYSTEM[0]}'."
     return Unknown(why, tuple(near))
 
@@ -172,19 +172,19 @@ def find_hadoop(compat: Compat, given: str) -> Hadoop | Unknown:
     family = {"hadoop": "apache"}.get(match[1], match[1]) if match else ""
     own = [row for row in rows if row["distribution"] == family]
     if match and own:
-        asked = version(match[2]).release
-        later = [row for row in own if row["verified"] and _compared(row["last"], asked) > 0]
+        exact = version(match[2]).release
+        later = [row for row in own if row["verified"] and _compared(row["last"], exact) > 0]
         newer = min(later, key=lambda row: version(row["first"]), default=None)
-        row = next((row for row in own if _compared(row["first"], asked) <= 0 <= _compared(row["last"], asked)), None)
+        row = next((row for row in own if _compared(row["first"], exact) <= 0 <= _compared(row["last"], exact)), None)
         if row:
             return hadoop_of(row, match[2], None if row["verified"] else newer)
-        if any(_compared(row["last"], asked) > 0 for row in own):
+        if any(_compared(row["last"], exact) > 0 for row in own):
             # Older than a known release: not known is no reason to refuse.
             known_later = hadoop_of(newer, newer["first"]) if newer else None
             return Hadoop(hadoop_label(family, match[2]), None, (), False, tuple(own[0]["source"]), known_later)
-        same = [name for name in names if name.startswith(family + "-")]
-        same.sort(key=lambda name: _distance(version(name.partition("-")[2]).release, asked))
-        return Unknown(f"No Hadoop release called {given} is known here.", tuple(same[:2]))
+        same_family = [name for name in names if name.startswith(family + "-")]
+        same_family.sort(key=lambda name: _distance(version(name.partition("-")[2]).release, exact))
+        return Unknown(f"No Hadoop release called {given} is known here.", tuple(same_family[:2]))
     near = difflib.get_close_matches(given.lower(), names, n=2, cutoff=0.4) or names[:1]
     hint = (
         "CDSW is requested with cdsw=true."
@@ -213,9 +213,9 @@ def hadoop_label(family: str, release: str) -> str:
 
 def _compared(bound: str, asked: tuple[int, ...]) -> int:
     """-1, 0 or 1: a bound against a release, as far as both are given."""
-    mine = version(bound).release
-    width = min(len(mine), len(asked))
-    return (mine[:width] > asked[:width]) - (mine[:width] < asked[:width])
+    release = version(bound).release
+    width = min(len(release), len(asked))
+    return (release[:width] > asked[:width]) - (release[:width] < asked[:width])
 
 
 def _distance(left: tuple[int, ...], right: tuple[int, ...]) -> tuple[int, ...]:

@@ -31,12 +31,12 @@ def item_rows(problem: ConstraintProblem, item: Item) -> Iterator[Row]:
         yield from near_rows(compat, item.subject, key)
     else:
         rows = list(value_rows(problem.catalog, key))
-        wanted = {value for value, _ in rows if item.specs and item.accepts(value)}
-        if not wanted and item.specs and item.key not in CHOICES:
+        matching_values = {value for value, _ in rows if item.specs and item.accepts(value)}
+        if not matching_values and item.specs and item.key not in CHOICES:
             known_values = sorted({value for value, _ in rows if known(value)}, key=version)
-            wanted = set(nearest_values(item.specs[0], known_values))
-        found = [row for value, row in rows if value in wanted]
-        yield from (found or [row for _, row in rows])[-1:]
+            matching_values = set(nearest_values(item.specs[0], known_values))
+        matching_rows = [row for value, row in rows if value in matching_values]
+        yield from (matching_rows or [row for _, row in rows])[-1:]
 
 
 def near_rows(compat: Compat, subject: Unknown | UnknownGpu, key: str) -> Iterator[Row]:

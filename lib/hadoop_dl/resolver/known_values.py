@@ -89,10 +89,10 @@ def values(catalog: BuildCatalog, key: str) -> list[str]:
 
 @lru_cache(maxsize=128)
 def _values(catalog: BuildCatalog, key: str) -> tuple[str, ...]:
-    found = {value for value, _ in value_rows(catalog, key)}
+    unique_values = {value for value, _ in value_rows(catalog, key)}
     if key in OF_BUILDS:
-        found = {value for build in catalog.builds if (value := build_value(build, key, catalog))}
-    return tuple(sorted(found, key=lambda text: (version(text) if known(text) else version("0"), text)))
+        unique_values = {value for build in catalog.builds if (value := build_value(build, key, catalog))}
+    return tuple(sorted(unique_values, key=lambda text: (version(text) if known(text) else version("0"), text)))
 
 
 def nearest_values(spec: Spec, there: Sequence[str]) -> list[str]:
@@ -100,8 +100,8 @@ def nearest_values(spec: Spec, there: Sequence[str]) -> list[str]:
     text = spec.text.lstrip("<>=!~").partition(",")[0].removesuffix(".*")
     if not known(text):
         return difflib.get_close_matches(spec.text, there, n=2, cutoff=0.3) or list(there[-1:])
-    asked = version(text)
+    asked_version = version(text)
     comparable = [value for value in there if known(value)]
-    below = [value for value in comparable if version(value) < asked]
-    above = [value for value in comparable if version(value) > asked]
+    below = [value for value in comparable if version(value) < asked_version]
+    above = [value for value in comparable if version(value) > asked_version]
     return [*below[-1:], *above[:1]]

@@ -67,39 +67,39 @@ class Candidate:
             return ChosenStack()
         running = any(item.host_fact == "driver" for item in self.problem.items)
         problem = self.problem if running else self.without_driver(self.problem)
-        found = choose_stack(problem)
+        pick = choose_stack(problem)
         content = {**self.stack.data, "python": self.python}
-        content |= {key: found.stack[key] for key in BY_HOST if key in found.stack}
-        return replace(found, stack=content, reasons=tuple(self.reason(one, content) for one in found.reasons))
+        content |= {key: pick.stack[key] for key in BY_HOST if key in pick.stack}
+        return replace(pick, stack=content, reasons=tuple(self.reason(finding, content) for finding in pick.reasons))
 
     @property
     def inputs(self) -> list[str]:
         """Lines for the inventory that the plan asks for beside the request."""
         if self.problem is None or "cuda" not in self.stack.data:
             return []
-        found = []
+        lines = []
         items = self.problem.items
         installed = any(item.key == "driver" or item.host_fact == "driver" for item in items)
         if not installed and any(isinstance(item.subject, Gpu) and item.subject.subnet_manager for item in items):
-            found.append(
+            lines.append(
                 "nvidia_driver_version: none  # install driver, fabric manager and nvlsm by NVIDIA's guide first"
             )
-        return found
+        return lines
 
     @cached_property
     def needs_newer_driver(self) -> bool:
         """Whether the driver that runs on the host is too old for it."""
         subjects = [item.subject for item in self.problem.items] if self.problem else []
-        running = next((one.driver for one in subjects if isinstance(one, HostProfile) and one.driver), "")
+        running = next((host.driver for host in subjects if isinstance(host, HostProfile) and host.driver), "")
         return bool(running) and version(running) < version(self.chosen.stack.get("driver_min", "0"))
 
     @cached_property
     def driver(self) -> dict[str, Any]:
         """The driver for the plan: the branch does not depend on the driver that runs."""
-        found = {key: self.chosen.stack[key] for key in BY_HOST if key in self.chosen.stack}
-        if self.problem and "driver_branch" in found:
-            found["driver_branch"] = choose_stack(self.without_driver(self.problem)).stack["driver_branch"]
-        return found
+        driver_values = {key: self.chosen.stack[key] for key in BY_HOST if key in self.chosen.stack}
+        if self.problem and "driver_branch" in driver_values:
+            driver_values["driver_branch"] = choose_stack(self.without_driver(self.problem)).stack["driver_branch"]
+        return driver_values
 
     def without_driver(self, problem: ConstraintProblem) -> ConstraintProblem:
         """The same for a host on which no driver runs. If no branch was requested, the stack's own comes first."""
@@ -133,10 +133,10 @@ class Candidate:
 
 def as_request(stack: Mapping[str, Any]) -> dict[str, Any]:
     """A stack file as a request: all its versions, exactly. Proprietary kernel modules give way to GPUs that need the open ones."""
-    wanted = {name: stack[name] for name in (*EXACT, *PLAIN) if name in stack}
-    if wanted.get("driver_module") == "proprietary":
-        del wanted["driver_module"]
-    return wanted | {name: True for name in READERS if stack.get(name)}
+    request = {name: stack[name] for name in (*EXACT, *PLAIN) if name in stack}
+    if request.get("driver_module") == "proprietary":
+        del request["driver_module"]
+    return request | {name: True for name in READERS if stack.get(name)}
 
 
 def short_name(key: str) -> str:
@@ -219,11 +219,11 @@ def try_stack(compat: Compat, stack: Stack, host: HostProfile | None) -> Candida
     """One named stack on a host, with everything that is wrong with it there."""
     system = requested_system(compat, {}, host)
     python = python_for(stack, known_pythons(compat, system, host))
-    refused = system_conflict(stack, system)
+    refusals = system_conflict(stack, system)
     problem = ConstraintProblem(shared_tables(compat), read_request(compat, {}, host) + stack_items(compat, stack))
-    refused += lock_conflicts(compat, stack, python, problem.items) if problem.solutions else conflicts(problem)
-    if refused:
-        return Candidate(stack, conflicts=tuple(refused))
+    refusals += lock_conflicts(compat, stack, python, problem.items) if problem.solutions else conflicts(problem)
+    if refusals:
+        return Candidate(stack, conflicts=tuple(refusals))
     return Candidate(stack, python, problem=problem)
 
 
@@ -236,14 +236,14 @@ def part_conflicts(compat: Compat, stack: Stack, host: HostProfile) -> list[Conf
     if complete.solutions:
         return lock_conflicts(compat, stack, python_for(stack, host.pythons), complete.items)
     exact = as_request(stack.data)
-    found: list[Conflict] = []
+    refusals: list[Conflict] = []
     for part in PARTS:
-        asked = {key: exact[key] for key in part if key in exact}
-        if not asked:
+        subset = {key: exact[key] for key in part if key in exact}
+        if not subset:
             continue
-        problem = ConstraintProblem(shared_tables(compat), read_request(compat, {}, host) + as_items(compat, asked))
-        found += conflicts(problem) if not problem.solutions else []
-    return found
+        problem = ConstraintProblem(shared_tables(compat), read_request(compat, {}, host) + as_items(compat, subset))
+        refusals += conflicts(problem) if not problem.solutions else []
+    return refusals
 
 
 def has_requested(stack: Stack, asked: Sequence[Item]) -> bool:
@@ -255,33 +255,33 @@ def has_requested(stack: Stack, asked: Sequence[Item]) -> bool:
         if item.key == "python" and not pythons_for(stack, asked):
             return False
         if item.key in OWN and item.specs:
-            there = content.get(item.key)
-            if not any(item.accepts(value) for value in (there if isinstance(there, list) else [there])):
+            own = content.get(item.key)
+            if not any(item.accepts(value) for value in (own if isinstance(own, list) else [own])):
                 return False
     return True
 
 
 def requested_system(compat: Compat, request: Mapping[str, Any], host: HostProfile | None) -> System | Unknown | None:
-    given = request.get("os") or (host.os if host else None)
-    return find_system(compat, str(given)) if given else None
+    system_name = request.get("os") or (host.os if host else None)
+    return find_system(compat, str(system_name)) if system_name else None
 
 
 def candidates(compat: Compat, request: Mapping[str, Any], host: HostProfile | None) -> list[Candidate]:
     """The named stacks that meet a request on a host, in no order."""
     system = requested_system(compat, request, host)
-    asked = read_request(compat, request, replace(host, pythons=None) if host else None)
-    there = known_pythons(compat, system, host)
-    found = []
+    items = read_request(compat, request, replace(host, pythons=None) if host else None)
+    host_pythons = known_pythons(compat, system, host)
+    matches = []
     for stack in load_stacks():
         if system_conflict(stack, system) or stack.base:
             continue  # A stack with packages of the site is chosen by its name only.
-        if not has_requested(stack, asked):
+        if not has_requested(stack, items):
             continue
-        problem = ConstraintProblem(shared_tables(compat), asked + stack_items(compat, stack))
-        python = python_for(stack, there, asked)
-        if problem.solutions and not lock_conflicts(compat, stack, python, asked):
-            found.append(Candidate(stack, python, problem=problem))
-    return found
+        problem = ConstraintProblem(shared_tables(compat), items + stack_items(compat, stack))
+        python = python_for(stack, host_pythons, items)
+        if problem.solutions and not lock_conflicts(compat, stack, python, items):
+            matches.append(Candidate(stack, python, problem=problem))
+    return matches
 
 
 def fitting(compat: Compat, request: Mapping[str, Any], host: HostProfile | None) -> list[Candidate]:
@@ -300,7 +300,7 @@ def ordered(
     cluster one that reads HDFS before one that does not, with TensorFlowOnSpark before without, then the newest, and with the CUDA that TensorFlow was tested with before another.
     """
     system = requested_system(compat, request, host)
-    there = known_pythons(compat, system, host)
+    host_pythons = known_pythons(compat, system, host)
     cluster = bool(request.get("hadoop") or (host and host.hadoop))
 
     def rank(candidate: Candidate) -> tuple[Any, ...]:
@@ -312,7 +312,7 @@ def ordered(
             ("cuda" in content) is bare,
             candidate.needs_newer_driver,
             candidate.doubtful,
-            there is not None and candidate.python not in there,
+            host_pythons is not None and candidate.python not in host_pythons,
             cluster and not content.get("hdfs"),
             "tensorflowonspark" not in content,
             parts,

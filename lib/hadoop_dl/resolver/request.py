@@ -142,8 +142,8 @@ class Item:
 
 def nearest_name(name: str, names: Iterable[str]) -> str:
     """` Did you mean X?` for the nearest known name, which there always is."""
-    known = sorted(names)
-    close = difflib.get_close_matches(name.lower().replace("-", "_"), known, n=1, cutoff=0.0)
+    sorted_names = sorted(names)
+    close = difflib.get_close_matches(name.lower().replace("-", "_"), sorted_names, n=1, cutoff=0.0)
     return f" Did you mean {close[0]}?" if close else ""
 
 
@@ -171,8 +171,8 @@ def texts(name: str, value: Any) -> list[str]:
             f"{name} must be a quoted version, but is the number {value}. Write it as text: YAML reads 1.10 as 1.1."
         )
     if isinstance(value, (list, tuple)):
-        found = [text for part in value for text in texts(name, part)]
-        return found if name in ("gpu", "cpu_features") else ["|".join(found)]
+        parts = [text for part in value for text in texts(name, part)]
+        return parts if name in ("gpu", "cpu_features") else ["|".join(parts)]
     text = "" if value is None else str(value).strip()
     if len(text) > LONGEST:
         raise Misuse(f"{name} must have at most {LONGEST} characters but has {len(text)}.")
@@ -197,22 +197,22 @@ def both(text: str) -> list[str]:
 def read_request(compat: Compat, request: Mapping[str, Any], host: HostProfile | None = None) -> list[Item]:
     """The items of a request, each once, in an order that does not depend on the request's."""
     check_names(request)
-    found: dict[tuple[str, str], Item] = {}
-    given = {name: texts(name, value) for name, value in request.items()}
+    items_by_key: dict[tuple[str, str], Item] = {}
+    values = {name: texts(name, value) for name, value in request.items()}
     if host is not None:
         for name, value in (("os", host.os), ("hadoop", host.hadoop)):
-            if value and name not in given:
-                given[name] = [value]
-        if host.gpus and "gpu" not in given:
-            given["gpu"] = list(host.gpus)
+            if value and name not in values:
+                values[name] = [value]
+        if host.gpus and "gpu" not in values:
+            values["gpu"] = list(host.gpus)
     for name in ORDER:
-        if name == "cpu_features" and name in given:
-            given[name] = [",".join(sorted({part.strip() for text in given[name] for part in text.split(",")}))]
-        for text in given.get(name, []):
+        if name == "cpu_features" and name in values:
+            values[name] = [",".join(sorted({part.strip() for text in values[name] for part in text.split(",")}))]
+        for text in values.get(name, []):
             item = make_item(compat, name, text, read=host is not None and host.pythons is not None)
-            same = (name, item.label if name == "gpu" else item.text)
-            found.setdefault(same, item)
-    items = sorted(found.values(), key=lambda item: (ORDER.index(item.key), item.text))
+            key = (name, item.label if name == "gpu" else item.text)
+            items_by_key.setdefault(key, item)
+    items = sorted(items_by_key.values(), key=lambda item: (ORDER.index(item.key), item.text))
     return items + host_items(host)
 
 
@@ -244,10 +244,10 @@ def make_item(compat: Compat, name: str, text: str, read: bool = False) -> Item:
     if name == "cpu_features":
         return Item(name, text.lower(), f"a CPU with {text.lower().replace(',', ', ')}", levels=levels)
     specs = tuple(parse_spec(as_data_writes(name, part)) for part in text.split("|"))
-    shown = listed([spec.text for spec in specs], "or")
+    spec_text = listed([spec.text for spec in specs], "or")
     if specs[0].kind == "none":
         return Item(name, "none", f"no {words}", specs, levels=levels)
-    return Item(name, "|".join(spec.text for spec in specs), f"{words} {shown}", specs, levels=levels)
+    return Item(name, "|".join(spec.text for spec in specs), f"{words} {spec_text}", specs, levels=levels)
 
 
 def as_data_writes(name: str, text: str) -> str:

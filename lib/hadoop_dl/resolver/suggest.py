@@ -39,56 +39,56 @@ def give_ups(problem: ConstraintProblem, fixed: frozenset[str]) -> Iterator[Item
         return
     groups = [frozenset(group) for size in range(min(4, len(free)) + 1) for group in combinations(free, size)]
     groups.sort(key=lambda group: (sum(cost(problem.items[number]) for number in group), len(group), sorted(group)))
-    found: list[Items] = []
+    minimal_groups: list[Items] = []
     for group in groups:
-        if any(other <= group for other in found):
+        if any(subset <= group for subset in minimal_groups):
             continue
         if problem.mask(problem.all - hopeless - group):
-            found.append(group)
+            minimal_groups.append(group)
             yield group | hopeless
-    if not found:
+    if not minimal_groups:
         yield problem.all - keepers(problem, stays, free)
 
 
 def keepers(problem: ConstraintProblem, stays: Items, free: list[int]) -> Items:
     """The largest part of a request that can be kept beside the fixed items: the most expensive ones first."""
-    kept = stays
+    kept_items = stays
     for number in sorted(free, key=lambda number: (-cost(problem.items[number]), number)):
-        if problem.mask(kept | {number}):
-            kept = kept | {number}
-    return kept
+        if problem.mask(kept_items | {number}):
+            kept_items = kept_items | {number}
+    return kept_items
 
 
 def nearest_requests(
     problem: ConstraintProblem, request: Mapping[str, Any], fits: Callable[[Request], bool]
 ) -> list[Request]:
     """Up to three requests that resolve, as an operator would write them; each was tried. Hardware and hosts are not changed."""
-    found: list[Request] = []
+    requests: list[Request] = []
     of_host = frozenset(name for name in ("os", "gpu", "hadoop") if name not in request)
-    for gone in give_ups(problem, of_host | frozenset(HARDWARE)):
-        for offered in replaced(problem, gone):
+    for removed_items in give_ups(problem, of_host | frozenset(HARDWARE)):
+        for offered in replaced(problem, removed_items):
             changed = {name: value for name, value in offered.items() if name not in of_host}
-            if changed not in found and fits(changed):
-                found.append(changed)
+            if changed not in requests and fits(changed):
+                requests.append(changed)
                 break
-        if len(found) == MOST:
+        if len(requests) == MOST:
             break
-    return found
+    return requests
 
 
 def replaced(problem: ConstraintProblem, gone: Items) -> Iterator[Request]:
     """The request with other values for what is given up, the nearest first; finally without it."""
     items = [problem.items[number] for number in sorted(gone)]
-    kept = base(problem, gone)
+    request = base(problem, gone)
     misspelt = [item for item in items if item.key in OPTIONS and not known_subject(item)]
     if any(item.key in HARDWARE and not meant(item) for item in misspelt):
         return  # unknown hardware or an unknown system: nothing can be suggested
-    rest = [item for item in items if item not in misspelt]
+    other_items = [item for item in items if item not in misspelt]
     for item in misspelt:
-        before = [part for part in str(kept.get(item.key, "")).split(",") if part]
-        kept = {**kept, item.key: ",".join([*before, *meant(item)[:1]])} if meant(item) else kept
-    yield from completed(problem, kept, rest)
-    yield kept
+        parts = [part for part in str(request.get(item.key, "")).split(",") if part]
+        request = {**request, item.key: ",".join([*parts, *meant(item)[:1]])} if meant(item) else request
+    yield from completed(problem, request, other_items)
+    yield request
 
 
 def meant(item: Item) -> list[str]:
@@ -98,7 +98,7 @@ def meant(item: Item) -> list[str]:
     word, numbers = spelling(item.text)
     near = [(name, *spelling(name)) for name in item.subject.near]
     return [
-        name for name, other, same in near if same == numbers and SequenceMatcher(None, word, other).ratio() >= TYPO
+        name for name, stem, digits in near if digits == numbers and SequenceMatcher(None, word, stem).ratio() >= TYPO
     ]
 
 
@@ -108,12 +108,12 @@ def spelling(name: str) -> tuple[str, list[str]]:
 
 def base(problem: ConstraintProblem, gone: Items) -> Request:
     """The items that are kept, as a request."""
-    kept: dict[str, list[str]] = {}
+    texts_by_name: dict[str, list[str]] = {}
     for number in sorted(problem.all - gone):
         item = problem.items[number]
         if item.key != "host":
-            kept.setdefault(item.key, []).append(item.text)
-    return {name: ",".join(texts) for name, texts in kept.items()}
+            texts_by_name.setdefault(item.key, []).append(item.text)
+    return {name: ",".join(texts) for name, texts in texts_by_name.items()}
 
 
 def completed(problem: ConstraintProblem, kept: Request, items: list[Item]) -> Iterator[Request]:
@@ -141,16 +141,16 @@ def near_values(problem: ConstraintProblem, item: Item) -> list[str]:
     """Other values of a component, the nearest first; a TensorFlow or Python by its line, and newer before older."""
     if not item.specs or item.key in CHOICES:
         return [choice for choice in CHOICES.get(item.key, ()) if not item.accepts(choice)]
-    there = values(problem.catalog, item.key)
+    all_values = values(problem.catalog, item.key)
     if item.key == "tensorflow":
-        there = problem.catalog.line_names
+        all_values = problem.catalog.line_names
     text = item.specs[0].text.lstrip("<>=!~").partition(",")[0].removesuffix(".*")
     if not known(text):
-        return there[::-1]
-    there, asked = [value for value in there if known(value)], version(text)
-    newer = [value for value in there if version(value) >= asked]
-    older = [value for value in reversed(there) if version(value) < asked]
-    if item.key == "tensorflow" and ".".join(text.split(".")[:2]) not in there:
+        return all_values[::-1]
+    all_values, asked_version = [value for value in all_values if known(value)], version(text)
+    newer = [value for value in all_values if version(value) >= asked_version]
+    older = [value for value in reversed(all_values) if version(value) < asked_version]
+    if item.key == "tensorflow" and ".".join(text.split(".")[:2]) not in all_values:
         # A release that does not exist: its neighbours, the nearest first.
         return [value for pair in zip_longest(older, newer, fillvalue="") for value in pair if value]
     return newer + older

@@ -100,15 +100,15 @@ def listed(values: Iterable[str], last: str = "and") -> str:
 
 def spans(values: Iterable[str], order: list[str]) -> str:
     """Values of an ordered list as spans: `1.0 to 1.15 and 2.4`."""
-    wanted = set(values)
-    found: list[list[str]] = []
+    value_set = set(values)
+    groups: list[list[str]] = []
     previous = -2
     for place, value in enumerate(order):
-        if value not in wanted:
+        if value not in value_set:
             continue
         if place == previous + 1:
-            found[-1].append(value)
+            groups[-1].append(value)
         else:
-            found.append([value])
+            groups.append([value])
         previous = place
-    return listed(part[0] if len(part) == 1 else f"{part[0]} to {part[-1]}" for part in found)
+    return listed(part[0] if len(part) == 1 else f"{part[0]} to {part[-1]}" for part in groups)

@@ -28,18 +28,18 @@ class Cudnn(Part):
     def versions(self, build: TensorflowBuild) -> list[str]:
         if build.cuda is None:
             return []
-        other = self.catalog.other_cuda(build)
-        first = str(other["cudnn"] if other else build.line["cudnn"])
+        cuda_row = self.catalog.other_cuda(build)
+        first = str(cuda_row["cudnn"] if cuda_row else build.line["cudnn"])
         soname, major = (
-            int(first.partition(".")[0]) if other else build.line["cudnn_soname"],
+            int(first.partition(".")[0]) if cuda_row else build.line["cudnn_soname"],
             build.cuda.partition(".")[0],
         )
-        others = [
+        other_versions = [
             text
             for text, row in self.rows.items()
             if row["soname"] == soname and set(row["cuda"]) & {build.cuda, major} and version(text) >= version(first)
         ]
-        return list(dict.fromkeys([first, *newest(others)]))
+        return list(dict.fromkeys([first, *newest(other_versions)]))
 
     def newer(self, build: TensorflowBuild, items: Sequence[Item]) -> list[str]:
         """Releases that were asked for exactly and are newer than the data, of the same soname."""
@@ -72,22 +72,22 @@ class Cudnn(Part):
         for text in self.versions(build):
             if not self.refused(text, items):
                 row = self.rows.get(text)
-                said = "was tested with this line" if build.tested else f"goes with CUDA {build.cuda}"
+                note = "was tested with this line" if build.tested else f"goes with CUDA {build.cuda}"
                 if build.tested and text != build.line["cudnn"]:
-                    said = f"has the soname of {build.line['cudnn']}, the tested one, and exists for CUDA {build.cuda}"
+                    note = f"has the soname of {build.line['cudnn']}, the tested one, and exists for CUDA {build.cuda}"
                 return Choice(
                     {"cudnn": text},
-                    [Finding(f"cudnn {text}: it {said}", sources(row, build.line) or sources(build.line))],
+                    [Finding(f"cudnn {text}: it {note}", sources(row, build.line) or sources(build.line))],
                 )
         for text in self.newer(build, items):
             if not self.refused(text, items):
-                said = (
+                note = (
                     f"cuDNN {text} is newer than this data; it has the soname of {build.line['cudnn']}, the tested one"
                 )
                 return Choice(
                     {"cudnn": text},
                     [Finding(f"cudnn {text}: requested", sources(build.line))],
-                    [warning(said, sources(build.line))],
+                    [warning(note, sources(build.line))],
                 )
         return None
 
@@ -95,9 +95,9 @@ class Cudnn(Part):
         if build.cuda is None:
             yield Finding(f"{build.package} {build.version} is a CPU build and needs no cuDNN", sources(build.release))
             return
-        there = self.versions(build)
-        row = self.rows.get(there[-1]) if there else None
-        goes = f"cuDNN {there[0]}" + (f" or a newer one of its soname, up to {there[1]}" if len(there) > 1 else "")
+        texts = self.versions(build)
+        row = self.rows.get(texts[-1]) if texts else None
+        goes = f"cuDNN {texts[0]}" + (f" or a newer one of its soname, up to {texts[1]}" if len(texts) > 1 else "")
         yield Finding(f"TensorFlow {build.name} with CUDA {build.cuda} runs with {goes}", sources(build.line, row))
         for item in items:
             row = self.too_old(newest(self.rows)[0], item.subject) if isinstance(item.subject, Gpu) else None
@@ -166,20 +166,20 @@ class BuildTools(Part):
     def best(self, build: TensorflowBuild, items: Sequence[Item]) -> Choice | None:
         if not build.from_source:
             return Choice() if all(item.absent for item in items) else None
-        asked = [item for item in items if item.key == "gcc"]
+        gcc_items = [item for item in items if item.key == "gcc"]
         bazel = self.bazel(build.line, [item for item in items if item.key == "bazel"])
         compiler = build.line["compiler"]
-        by_gcc = compiler["name"] == "gcc" or bool(asked)
-        gcc = self.gcc(build, asked) if by_gcc else None
+        by_gcc = compiler["name"] == "gcc" or bool(gcc_items)
+        gcc = self.gcc(build, gcc_items) if by_gcc else None
         if bazel is None or (by_gcc and gcc is None):
             return None
         choice = Choice({"bazel": bazel})
         tested = build.line["bazel"]["tested"]
-        said = "the tested one" if bazel == tested else f"within what configure admits (tested: {tested})"
+        note = "the tested one" if bazel == tested else f"within what configure admits (tested: {tested})"
         if not build.line["bazel"]["max"] and version(bazel) > version(tested):
             text = f"TensorFlow {build.name} was tested with bazel {tested}, and its configure checks no maximum: {bazel} is not verified"
             choice.warnings.append(warning(text, sources(build.line)))
-        choice.reasons.append(Finding(f"bazel {bazel}: {said} for TensorFlow {build.name}", sources(build.line)))
+        choice.reasons.append(Finding(f"bazel {bazel}: {note} for TensorFlow {build.name}", sources(build.line)))
         if gcc:
             choice.values["gcc"] = gcc
             choice.reasons.append(
@@ -207,9 +207,9 @@ class BuildTools(Part):
             )
         if build.from_source and any(item.key == "gcc" for item in items):
             small, great = self.gcc_limits(build)
-            what = f"CUDA {build.cuda} accepts" if build.cuda else "a build accepts"
+            subject = f"CUDA {build.cuda} accepts" if build.cuda else "a build accepts"
             yield Finding(
-                f"{what} gcc {f'{small} to ' if small else 'up to '}{great}",
+                f"{subject} gcc {f'{small} to ' if small else 'up to '}{great}",
                 sources(self.catalog.toolkits.get(build.cuda or "")),
             )
         for item in items:

@@ -76,8 +76,8 @@ class Driver(Part):
                 yield str(arch["first_driver_branch"]), f"the first branch for {gpu.architecture}", sources(arch)
             least = gpu.least_driver if every else gpu.first_driver
             if least:
-                all_of = "every " if len({device.least() for device in gpu.devices}) > 1 else ""
-                yield least, f"the first that knows {all_of}{gpu.name}", gpu.sources
+                prefix = "every " if len({device.least() for device in gpu.devices}) > 1 else ""
+                yield least, f"the first that knows {prefix}{gpu.name}", gpu.sources
 
     def needed(self, build: TensorflowBuild, items: Sequence[Item], every: bool = True) -> str:
         return max((floor for floor, _, _ in self.floors(build, items, every)), key=version)
@@ -119,9 +119,9 @@ class Driver(Part):
         if item.key in own and not item.accepts(own[item.key]):
             yield Finding(f"{item.label} was requested", ())
         if isinstance(item.subject, System) and item.subject.key.startswith("rhel"):
-            found = self.system_findings(item.subject, candidate)
+            findings = self.system_findings(item.subject, candidate)
             # A driver that runs, or that was named as one that does, need not have come from packages.
-            yield from (warning(one.text, one.sources) for one in found) if candidate.named else found
+            yield from (warning(finding.text, finding.sources) for finding in findings) if candidate.named else findings
         if isinstance(item.subject, Gpu):
             yield from self.gpu_findings(item.subject, candidate)
 
@@ -164,29 +164,29 @@ class Driver(Part):
             <= min((int(branch_of(device.least() or "0")) for device in late), default=LISTED_FROM)
         ):
             if late and gpu.capability >= (7, 5):
-                said = f"NVIDIA's lists name {gpu.name} from driver {late[0].least()} on and do not cover branch {candidate.branch}"
-                yield warning(f"{said}: that it works there is not checked", gpu.sources)
+                note = f"NVIDIA's lists name {gpu.name} from driver {late[0].least()} on and do not cover branch {candidate.branch}"
+                yield warning(f"{note}: that it works there is not checked", gpu.sources)
         elif unknown and len(unknown) == len(gpu.devices):
             first = min((device.least() or "0" for device in unknown), key=version)
-            where = (
+            reason = (
                 f"is in no list of branch {candidate.branch}"
                 if candidate.branch > int(branch_of(first))
                 else f"needs driver {first} or newer"
             )
-            yield Finding(f"{gpu.name} {where} (driver {candidate.version})", gpu.sources)
+            yield Finding(f"{gpu.name} {reason} (driver {candidate.version})", gpu.sources)
         elif unknown:
             drives = listed(dict.fromkeys(device.name for device in gpu.devices if device not in unknown))
             late_ones = listed(dict.fromkeys(f"{device.name} ({device.least()})" for device in unknown))
-            said = f"Driver {candidate.version} drives {drives}, but not {late_ones}"
-            yield warning(f"{said}. Which is it? Give --gpu the name that nvidia-smi prints", gpu.sources)
+            note = f"Driver {candidate.version} drives {drives}, but not {late_ones}"
+            yield warning(f"{note}. Which is it? Give --gpu the name that nvidia-smi prints", gpu.sources)
 
     # --- the choice --------------------------------------------------------------------------------------------------------
 
     def best(self, build: TensorflowBuild, items: Sequence[Item]) -> Choice | None:
         if build.cuda is None:
             return Choice() if self.possible(build, items) else None
-        found = self.find(build, items)
-        return self.choice(build, found[0], items, found[1]) if found else None
+        pair = self.find(build, items)
+        return self.choice(build, pair[0], items, pair[1]) if pair else None
 
     def possible(self, build: TensorflowBuild, items: Sequence[Item]) -> bool:
         if build.cuda is None:
@@ -195,15 +195,15 @@ class Driver(Part):
 
     def find(self, build: TensorflowBuild, items: Sequence[Item]) -> tuple[Candidate, list[Finding]] | None:
         """The first driver for a TensorFlow with CUDA, and what there is to know about it; found once for each floor."""
-        needed = self.needed(build, items)
-        if not all(item.accepts(needed) for item in items if item.key == "driver_min"):
+        floor = self.needed(build, items)
+        if not all(item.accepts(floor) for item in items if item.key == "driver_min"):
             return None
         least = self.needed(build, items, every=False)
-        asked_for = needed, least, tuple((item.key, item.text, item.subject) for item in items)
+        asked_for = floor, least, tuple((item.key, item.text, item.subject) for item in items)
         if asked_for not in self.first:
             if len(self.first) > 20_000:
                 self.first.clear()
-            self.first[asked_for] = self.find_first(needed, least, items)
+            self.first[asked_for] = self.find_first(floor, least, items)
         return self.first[asked_for]
 
     def find_first(self, needed: str, least: str, items: Sequence[Item]) -> tuple[Candidate, list[Finding]] | None:
@@ -218,12 +218,12 @@ class Driver(Part):
                 continue
             if not self.module_exists(candidate):
                 continue
-            found = [finding for item in items for finding in self.item_findings(item, candidate)]
-            if any(finding.refuses for finding in found):
+            findings = [finding for item in items for finding in self.item_findings(item, candidate)]
+            if any(finding.refuses for finding in findings):
                 continue
-            if not any(finding.doubt for finding in found):
-                return candidate, found
-            doubtful = doubtful or (candidate, found)
+            if not any(finding.doubt for finding in findings):
+                return candidate, findings
+            doubtful = doubtful or (candidate, findings)
         return doubtful
 
     def newer_branch(self, candidate: Candidate, needed: str) -> bool:
@@ -235,7 +235,7 @@ class Driver(Part):
     ) -> Choice:
         """The driver with its reasons; a host without GPUs gets none, so there is no warning about its age there."""
         row, module = candidate.row, candidate.module["module"]
-        needed, why, where = max(self.floors(build, items), key=lambda floor: version(floor[0]))
+        lowest, why, urls = max(self.floors(build, items), key=lambda floor: version(floor[0]))
         bare = any(item.host_fact == "gpus" for item in items)
         running = next(
             (item.subject.driver for item in items if isinstance(item.subject, HostProfile) and item.subject.driver),
@@ -245,9 +245,9 @@ class Driver(Part):
         if running == candidate.version:
             kind = "runs on the host"
         choice = Choice(
-            {"driver_min": needed, "driver_branch": row["branch"], "driver_module": module},
+            {"driver_min": lowest, "driver_branch": row["branch"], "driver_module": module},
             [
-                Finding(f"driver_min {needed}: {why}", where),
+                Finding(f"driver_min {lowest}: {why}", urls),
                 Finding(
                     f"driver_branch {row['branch']}: {kind} that fits CUDA, the GPUs and the operating system"
                     if running != candidate.version
@@ -262,29 +262,29 @@ class Driver(Part):
             list(found),
         )
         choice.warnings += [] if bare else self.age(candidate)
-        if running and version(running) < version(needed):
-            said = f"Driver {running} runs on the host, but {needed} or newer is needed: set nvidia_driver_version"
-            choice.warnings.append(warning(said, where))
+        if running and version(running) < version(lowest):
+            note = f"Driver {running} runs on the host, but {lowest} or newer is needed: set nvidia_driver_version"
+            choice.warnings.append(warning(note, urls))
         return choice
 
     def age(self, candidate: Candidate) -> list[Finding]:
         """Warnings about a branch past its end of life, and about a driver that is newer than the data."""
-        row, found = candidate.row, []
+        row, warnings = candidate.row, []
         if self.rows.is_newer(row["branch"]):
-            data = f"{self.newest['branch']}, of {self.catalog.compat.subjects['drivers']['checked']}"
-            said = f"Driver {candidate.version} is newer than this data ({data}): it runs every older CUDA"
-            return [warning(f"{said}, but whether it supports the GPUs is not checked", sources(self.newest))]
+            data_state = f"{self.newest['branch']}, of {self.catalog.compat.subjects['drivers']['checked']}"
+            note = f"Driver {candidate.version} is newer than this data ({data_state}): it runs every older CUDA"
+            return [warning(f"{note}, but whether it supports the GPUs is not checked", sources(self.newest))]
         if "taken_for" in row:
-            said = f"Driver {candidate.version} is of branch {row['branch']}, which is not in this data"
-            return [warning(f"{said}: it was judged as one of branch {row['taken_for']}", sources(row))]
+            note = f"Driver {candidate.version} is of branch {row['branch']}, which is not in this data"
+            return [warning(f"{note}: it was judged as one of branch {row['taken_for']}", sources(row))]
         if row["is_eol"]:
-            found.append(warning(f"Driver branch {row['branch']} is past its end of life", sources(row)))
+            warnings.append(warning(f"Driver branch {row['branch']} is past its end of life", sources(row)))
         if version(candidate.version) > version(newest_of(row)):
-            said = f"Driver {candidate.version} is newer than {row['latest_known']}, the newest that is known of its branch"
-            found.append(warning(said, sources(row)))
+            note = f"Driver {candidate.version} is newer than {row['latest_known']}, the newest that is known of its branch"
+            warnings.append(warning(note, sources(row)))
         if not row["verified"]:
-            found.append(warning(f"The data on driver branch {row['branch']} is not verified", sources(row)))
-        return found
+            warnings.append(warning(f"The data on driver branch {row['branch']} is not verified", sources(row)))
+        return warnings
 
     # --- why there is none ---------------------------------------------------------------------------------------------
 
@@ -292,11 +292,11 @@ class Driver(Part):
         if build.cuda is None:
             yield Finding(f"{build.package} {build.version} is a CPU build and needs no driver", sources(build.release))
         elif self.without_cuda(items):
-            needed, why, where = max(self.floors(build, items), key=lambda floor: version(floor[0]))
+            lowest, why, urls = max(self.floors(build, items), key=lambda floor: version(floor[0]))
             because = "" if why == f"CUDA {build.cuda} needs it" else f" ({why})"
             yield Finding(
-                f"TensorFlow {build.name} needs CUDA {build.cuda}, which needs driver {needed} or newer{because}",
-                (*sources(build.line), *where),
+                f"TensorFlow {build.name} needs CUDA {build.cuda}, which needs driver {lowest} or newer{because}",
+                (*sources(build.line), *urls),
             )
         modules = any(item.key == "driver_module" for item in items)
         for item in items:
@@ -306,17 +306,17 @@ class Driver(Part):
     def without_cuda(self, items: Sequence[Item]) -> bool:
         """Whether some driver meets the items without CUDA: then CUDA refuses it."""
         for candidate in self.candidates(items):
-            found = (finding for item in items for finding in self.item_findings(item, candidate))
-            if self.module_exists(candidate) and not any(finding.refuses for finding in found):
+            findings = (finding for item in items for finding in self.item_findings(item, candidate))
+            if self.module_exists(candidate) and not any(finding.refuses for finding in findings):
                 return True
         return False
 
     def item_fact(self, item: Item, items: Sequence[Item], modules: bool) -> Finding:
         if isinstance(item.subject, System):
-            there = [row for row in self.branches if item.subject.key in row["releases"]]
-            ends = sorted(int(row["branch"]) for row in there)
-            newest_row = max(there, key=lambda row: int(row["branch"])) if there else None
-            span = f"{ends[0]} to {ends[-1]}" if ends else "no branch"
+            rows = [row for row in self.branches if item.subject.key in row["releases"]]
+            branches = sorted(int(row["branch"]) for row in rows)
+            newest_row = max(rows, key=lambda row: int(row["branch"])) if rows else None
+            span = f"{branches[0]} to {branches[-1]}" if branches else "no branch"
             return Finding(f"{item.label} has driver packages of branches {span}", sources(newest_row))
         if isinstance(item.subject, Gpu):
             return self.gpu_fact(item.subject, item.label, [text for text in self.exact(items)], modules)
@@ -327,7 +327,7 @@ class Driver(Part):
             else:
                 needs = f"needs driver branch {module['last_branch']} or older" if module else "was requested"
             return Finding(f"{item.label} {needs}", sources(module))
-        if item.key == "driver" and any(other.key == "driver_branch" for other in items):
+        if item.key == "driver" and any(other_item.key == "driver_branch" for other_item in items):
             for text in self.exact([item]):
                 return Finding(f"{item.label} is of branch {branch_of(text)}", self.branch_sources(item))
         return Finding(f"{item.label} was requested", self.branch_sources(item))
@@ -345,8 +345,8 @@ class Driver(Part):
         neutral = {"module": ""}
         for text in exact:
             row = next((row for row in self.branches if row["branch"] == branch_of(text)), None)
-            found = self.device_findings(gpu, Candidate(row, text, neutral)) if row else ()
-            for finding in found:
+            findings = self.device_findings(gpu, Candidate(row, text, neutral)) if row else ()
+            for finding in findings:
                 if finding.refuses:  # the request's driver has a sentence of its own
                     return Finding(finding.text.removesuffix(f" (driver {text})"), finding.sources)
         fits = [

@@ -43,11 +43,11 @@ class Keras(Part):
 
     def package(self, build: TensorflowBuild) -> list[Row]:
         keras = build.line["keras"]
-        wanted = f"{keras['range']},{build.line['extra_pins'].get('keras', '')}".rstrip(",")
+        requirement = f"{keras['range']},{build.line['extra_pins'].get('keras', '')}".rstrip(",")
         return [
             row
             for row in self.releases
-            if ranges(wanted).contains(row["version"]) and python_fits(row["requires_python"], build.python)
+            if ranges(requirement).contains(row["version"]) and python_fits(row["requires_python"], build.python)
         ]
 
     def standalone(self, build: TensorflowBuild) -> list[Row]:
@@ -68,8 +68,8 @@ class Keras(Part):
         return [*self.fitting(build), None] if keras.get("standalone") else [None, *self.fitting(build)]
 
     def best(self, build: TensorflowBuild, items: Sequence[Item]) -> Choice | None:
-        found = self.find(build, items)
-        return (self.choice(build, found[0]) if found[0] else Choice()) if found else None
+        rows = self.find(build, items)
+        return (self.choice(build, rows[0]) if rows[0] else Choice()) if rows else None
 
     def possible(self, build: TensorflowBuild, items: Sequence[Item]) -> bool:
         return bool(self.find(build, items))
@@ -84,30 +84,30 @@ class Keras(Part):
     def choice(self, build: TensorflowBuild, row: Row) -> Choice:
         keras, text = build.line["keras"], row["version"]
         if keras.get("package"):
-            said = f"TensorFlow {build.name} requires {keras['range']}"
-            return Choice({"keras": text}, [Finding(f"keras {text}: {said}", sources(build.line, row))])
-        said = f"the multi-backend Keras of TensorFlow {build.name}'s time"
-        choice = Choice({"keras": text}, [Finding(f"keras {text}: {said}", sources(row, build.line))])
+            note = f"TensorFlow {build.name} requires {keras['range']}"
+            return Choice({"keras": text}, [Finding(f"keras {text}: {note}", sources(build.line, row))])
+        note = f"the multi-backend Keras of TensorFlow {build.name}'s time"
+        choice = Choice({"keras": text}, [Finding(f"keras {text}: {note}", sources(row, build.line))])
         own = keras.get("standalone")
         if text != own or not keras["standalone_verified"]:
             matching = f"; {own} is the matching one" if own and own != text else ""
-            told = f"Keras {text} with TensorFlow {build.name} was not seen to run{matching}"
-            choice.warnings.append(warning(told, sources(build.line)))
+            doubt = f"Keras {text} with TensorFlow {build.name} was not seen to run{matching}"
+            choice.warnings.append(warning(doubt, sources(build.line)))
         return choice
 
     def facts(self, build: TensorflowBuild, items: Sequence[Item]) -> Iterator[Finding]:
-        there = self.candidates(build)
+        candidates = self.candidates(build)
         order = [row["version"] for row in reversed(self.releases)]
-        goes = spans((row["version"] for row in there if row), order) or "no Keras of its own package"
-        also = " or without it" if goes and None in there and len(there) > 1 else ""
+        goes = spans((row["version"] for row in candidates if row), order) or "no Keras of its own package"
+        also = " or without it" if goes and None in candidates and len(candidates) > 1 else ""
         yield Finding(
             f"TensorFlow {build.name} on Python {build.python} goes with Keras {goes}{also}", sources(build.line)
         )
         legacy = build.line["keras"].get("legacy_package")
         old = [row["version"] for row in self.releases if version(row["version"]).major < 3]
         if legacy and any(item.accepts(text) for item in items for text in old):
-            said = f"Keras 2 for it is the package {legacy} {build.line['keras']['legacy_range']}"
-            yield Finding(said, sources(build.line))
+            note = f"Keras 2 for it is the package {legacy} {build.line['keras']['legacy_range']}"
+            yield Finding(note, sources(build.line))
         for item in items:
             yield Finding(f"{item.label} was requested", ())
 
@@ -145,22 +145,22 @@ class TensorflowIo(Part):
         return self.known[key]
 
     def _io(self, build: TensorflowBuild) -> list[Row]:
-        found = []
+        rows = []
         for row in self.releases:
             beyond = self.beyond.get(build.name)
-            made = row["tensorflow"] == build.name or (beyond is not None and beyond["tensorflow_io"] == row["version"])
-            there = row["on_pypi_linux"] and build.python in map(python_of, row["abis"])
+            fits = row["tensorflow"] == build.name or (beyond is not None and beyond["tensorflow_io"] == row["version"])
+            has_wheel = row["on_pypi_linux"] and build.python in map(python_of, row["abis"])
             # Up to 0.22 it requires the distribution that is called tensorflow, so pip would install both.
-            named = row["declared_as"] == "extra" or build.package == "tensorflow" if there else False
-            if made and named and python_fits(row["requires_python"], build.python):
-                found.append(row)
-        return sorted(found, key=lambda row: version(row["version"]), reverse=True)
+            fits_package = row["declared_as"] == "extra" or build.package == "tensorflow" if has_wheel else False
+            if fits and fits_package and python_fits(row["requires_python"], build.python):
+                rows.append(row)
+        return sorted(rows, key=lambda row: version(row["version"]), reverse=True)
 
     def candidates(self, build: TensorflowBuild, items: Sequence[Item]) -> list[Row | None]:
         asked_not = {item.key for item in items if item.text == "false"}
         useful = [name for name in ("hdfs", "kafka") if not self.inside(build, name) and name not in asked_not]
-        there: list[Row | None] = list(self.io(build))
-        return [*there, None] if useful else [None, *there]
+        rows: list[Row | None] = list(self.io(build))
+        return [*rows, None] if useful else [None, *rows]
 
     def lack(self, build: TensorflowBuild, row: Row | None, feature: str) -> Finding | None:
         """Why a feature is missing with this release of tensorflow-io, or without any; None if it is not."""
@@ -175,8 +175,8 @@ class TensorflowIo(Part):
 
     def best(self, build: TensorflowBuild, items: Sequence[Item]) -> Choice | None:
         off = {item.key for item in items if item.key in NAMES and not item.flag}
-        found = self.find(build, items)
-        return self.choice(build, found[0], off) if found else None
+        rows = self.find(build, items)
+        return self.choice(build, rows[0], off) if rows else None
 
     def possible(self, build: TensorflowBuild, items: Sequence[Item]) -> bool:
         return bool(self.find(build, items))
@@ -202,11 +202,11 @@ class TensorflowIo(Part):
                 Finding(f"tensorflow_io {row['version']}: made for TensorFlow {row['tensorflow']}", sources(row))
             )
             if row["tensorflow"] != build.name:
-                seen = self.beyond[build.name]
+                observation = self.beyond[build.name]
                 choice.warnings.append(
                     warning(
-                        f"tensorflow-io {row['version']} is declared for TensorFlow {row['tensorflow']}; it was seen to load on {seen['tensorflow']}",
-                        sources(seen),
+                        f"tensorflow-io {row['version']} is declared for TensorFlow {row['tensorflow']}; it was seen to load on {observation['tensorflow']}",
+                        sources(observation),
                     )
                 )
             if build.from_source:
@@ -217,8 +217,8 @@ class TensorflowIo(Part):
                     )
                 )
         for feature, name in NAMES.items():
-            there = feature not in off and not self.lack(build, row, feature)
-            choice.values[feature] = there
+            is_on = feature not in off and not self.lack(build, row, feature)
+            choice.values[feature] = is_on
             by = (
                 "by TensorFlow itself"
                 if self.inside(build, feature)
@@ -226,22 +226,22 @@ class TensorflowIo(Part):
                 if row
                 else ""
             )
-            said = (
-                f"{name} is read {by}" if there else "not requested" if feature in off else f"nothing here reads {name}"
+            note = (
+                f"{name} is read {by}" if is_on else "not requested" if feature in off else f"nothing here reads {name}"
             )
-            choice.reasons.append(Finding(f"{feature} {str(there).lower()}: {said}", sources(build.line)))
+            choice.reasons.append(Finding(f"{feature} {str(is_on).lower()}: {note}", sources(build.line)))
         return choice
 
     def facts(self, build: TensorflowBuild, items: Sequence[Item]) -> Iterator[Finding]:
-        there = self.io(build)
+        rows = self.io(build)
         for feature in NAMES:
             if any(item.key == feature and item.flag for item in items):
-                lacks = [self.lack(build, row, feature) for row in (None, *there)]
+                lacks = [self.lack(build, row, feature) for row in (None, *rows)]
                 yield from [finding for finding in lacks if finding][:2]
-        versions = listed([row["version"] for row in there], "or") or "not published"
+        versions = listed([row["version"] for row in rows], "or") or "not published"
         yield Finding(
             f"tensorflow-io for {build.package} {build.name} on Python {build.python} is {versions}",
-            sources(self.catalog.compat.fact("tensorflow_io", "last release"), *there[:1]),
+            sources(self.catalog.compat.fact("tensorflow_io", "last release"), *rows[:1]),
         )
         for item in items:
             yield Finding(f"{item.label} was requested", ())

@@ -35,8 +35,8 @@ class Site(Part):
         if len(systems) > 1:
             yield Finding(f"A host has one operating system, but {listed(systems.values())} were named", ())
         if gpus and any(item.key == "gpu" and item.absent for item in items):
-            where = gpus[0].subject.sources if isinstance(gpus[0].subject, Gpu) else ()
-            yield Finding(f"{gpus[0].label} was named together with no GPU", where)
+            urls = gpus[0].subject.sources if isinstance(gpus[0].subject, Gpu) else ()
+            yield Finding(f"{gpus[0].label} was named together with no GPU", urls)
         yield from self.maprfs(items)
         yield from self.yarn(items)
         yield from self.cdsw(items, gpus)
@@ -45,32 +45,32 @@ class Site(Part):
         return any(item.key == key and item.text not in ("false", "none") for item in items)
 
     def maprfs(self, items: Sequence[Item]) -> Iterator[Finding]:
-        where = tuple(self.compat.fact("hadoop", "TensorFlow HDFS access")["source"])
-        refused = any(item.key == "hdfs" and item.flag for item in items)
+        urls = tuple(self.compat.fact("hadoop", "TensorFlow HDFS access")["source"])
+        hdfs_requested = any(item.key == "hdfs" and item.flag for item in items)
         for hadoop in (item.subject for item in items):
             if isinstance(hadoop, Hadoop) and hadoop.has_maprfs:
-                said = f"TensorFlow reads hdfs:// and viewfs://, but the file system of {hadoop.label} is maprfs://"
-                yield Finding(said, where + hadoop.sources, refuses=refused)
+                note = f"TensorFlow reads hdfs:// and viewfs://, but the file system of {hadoop.label} is maprfs://"
+                yield Finding(note, urls + hadoop.sources, refuses=hdfs_requested)
 
     def yarn(self, items: Sequence[Item]) -> Iterator[Finding]:
         if not self.asked(items, "yarn_gpu"):
             return
-        where = tuple(self.compat.fact("hadoop", "YARN resource types")["source"])
+        urls = tuple(self.compat.fact("hadoop", "YARN resource types")["source"])
         if any(item.key == "yarn_gpu" and not item.flag for item in items):
-            yield Finding("GPU scheduling was requested and refused", where)
+            yield Finding("GPU scheduling was requested and refused", urls)
         for hadoop in (item.subject for item in items):
             if not isinstance(hadoop, Hadoop):
                 continue
             newer = hadoop.newer
             if newer and newer.hadoop and version(newer.hadoop) < version(YARN_GPUS):
-                said = f"{hadoop.label} is older than {newer.label} (Hadoop {newer.hadoop}), and YARN schedules GPUs from Hadoop {YARN_GPUS} on"
-                yield Finding(said, where + newer.sources)
+                note = f"{hadoop.label} is older than {newer.label} (Hadoop {newer.hadoop}), and YARN schedules GPUs from Hadoop {YARN_GPUS} on"
+                yield Finding(note, urls + newer.sources)
             elif hadoop.hadoop is None:
-                said = f"YARN schedules GPUs from Hadoop {YARN_GPUS} on, but the data does not name the one of {hadoop.label}"
-                yield against(said, hadoop.sources, verified=False)
+                note = f"YARN schedules GPUs from Hadoop {YARN_GPUS} on, but the data does not name the one of {hadoop.label}"
+                yield against(note, hadoop.sources, verified=False)
             elif not schedules_gpus(hadoop.hadoop):
-                said = f"YARN schedules GPUs from Hadoop {YARN_GPUS} on, and in 2.10, but {hadoop.label} is Hadoop {hadoop.hadoop}"
-                yield against(said, where + hadoop.sources, hadoop.verified)
+                note = f"YARN schedules GPUs from Hadoop {YARN_GPUS} on, and in 2.10, but {hadoop.label} is Hadoop {hadoop.hadoop}"
+                yield against(note, urls + hadoop.sources, hadoop.verified)
             elif re.fullmatch(r"CDP 7\.0(\..*)?", hadoop.label):
                 row = self.compat.fact("hadoop", "CDP 7.0 does not support")
                 yield Finding(
@@ -79,36 +79,36 @@ class Site(Part):
         yield warning(
             "YARN gets yarn.io/gpu in resource-types.xml, yarn-site.xml and capacity-scheduler.xml (playbooks/yarn_gpu.yml); where Cloudera Manager or "
             f"Ambari owns these files, the plan prints the properties. With the default container executor {NOT_ISOLATED}",
-            where,
+            urls,
         )
         if any(isinstance(item.subject, Gpu) and item.subject.mig for item in items):
-            yield warning("YARN schedules whole GPUs: whether it finds slices (MIG) is not verified", where)
+            yield warning("YARN schedules whole GPUs: whether it finds slices (MIG) is not verified", urls)
 
     def cdsw(self, items: Sequence[Item], gpus: Sequence[Item]) -> Iterator[Finding]:
         if not self.asked(items, "cdsw"):
             return
         if len(gpus) > 1:
             row = self.compat.fact("cdsw", "only CUDA-enabled")
-            said = f"CDSW requires the same make and model of GPU on all its hosts, but {listed([item.label for item in gpus])} were named"
-            yield Finding(said, tuple(row["source"]))
+            note = f"CDSW requires the same make and model of GPU on all its hosts, but {listed([item.label for item in gpus])} were named"
+            yield Finding(note, tuple(row["source"]))
         row = self.compat.fact("cdsw", "last RPM line")
         for item in items:
             if isinstance(item.subject, System) and item.subject.key != "rhel7":
-                said = f"CDSW's packages are for RHEL 7 ({row['value']}), but the host has {item.label}"
-                yield Finding(said, tuple(row["source"]))
+                note = f"CDSW's packages are for RHEL 7 ({row['value']}), but the host has {item.label}"
+                yield Finding(note, tuple(row["source"]))
         if any(isinstance(item.subject, Gpu) and item.subject.mig for item in gpus):
-            where = tuple(self.compat.fact("cdsw", "only CUDA-enabled")["source"])
-            yield Finding("CDSW does not support slices of GPUs (MIG)", where)
+            urls = tuple(self.compat.fact("cdsw", "only CUDA-enabled")["source"])
+            yield Finding("CDSW does not support slices of GPUs (MIG)", urls)
         yield warning(
             "A CDSW engine has its own operating system: the driver follows the host, TensorFlow and CUDA follow the engine image",
             tuple(self.compat.fact("cdsw", "legacy engines need")["source"]),
         )
 
     def best(self, build: TensorflowBuild, items: Sequence[Item]) -> Choice | None:
-        found = list(self.findings(items))
-        if any(finding.refuses for finding in found):
+        findings = list(self.findings(items))
+        if any(finding.refuses for finding in findings):
             return None
-        return Choice(warnings=[*found, *self.remarks(build, items)])
+        return Choice(warnings=[*findings, *self.remarks(build, items)])
 
     def remarks(self, build: TensorflowBuild, items: Sequence[Item]) -> Iterator[Finding]:
         """Warnings about the Hadoop release that do not depend on the scheduler."""
@@ -118,8 +118,8 @@ class Site(Part):
                 continue
             old = hadoop.hadoop is not None and not schedules_gpus(hadoop.hadoop)
             if old and build.gpu and not bare and not self.asked(items, "yarn_gpu"):
-                said = f"{hadoop.label} (Hadoop {hadoop.hadoop}) does not schedule GPUs: every job on a host sees all of them"
-                yield warning(said, tuple(self.compat.fact("hadoop", "YARN resource types")["source"]) + hadoop.sources)
+                note = f"{hadoop.label} (Hadoop {hadoop.hadoop}) does not schedule GPUs: every job on a host sees all of them"
+                yield warning(note, tuple(self.compat.fact("hadoop", "YARN resource types")["source"]) + hadoop.sources)
             if hadoop.hadoop is None and not hadoop.java:
                 yield warning(
                     f"{hadoop.label} is not in this data: nothing that depends on it was checked", hadoop.sources

@@ -85,16 +85,16 @@ class Spark(Part):
         """The releases of TensorFlowOnSpark for a TensorFlow, the newest first, those with a doubt last."""
         key = self.classify(build)
         if key not in self.known:
-            there = self.for_line(build.name)
-            sure = [row for row, doubt in there if not doubt and not self.form_refusal(build, row)]
-            self.known[key] = sure + [row for row, doubt in there if doubt]
+            pairs = self.for_line(build.name)
+            sure = [row for row, doubt in pairs if not doubt and not self.form_refusal(build, row)]
+            self.known[key] = sure + [row for row, doubt in pairs if doubt]
         return self.known[key]
 
     def for_line(self, line: str) -> list[tuple[Row, Finding | None]]:
         """The releases for a line of TensorFlow, the newest first, each with the doubt about it if there is one."""
         if line not in self.for_lines:
-            found = [(row, self.line_refusal(line, row)) for row in self.releases]
-            self.for_lines[line] = [(row, doubt) for row, doubt in found if not (doubt and doubt.refuses)]
+            pairs = [(row, self.line_refusal(line, row)) for row in self.releases]
+            self.for_lines[line] = [(row, doubt) for row, doubt in pairs if not (doubt and doubt.refuses)]
         return self.for_lines[line]
 
     def sparks(self, items: Sequence[Item]) -> list[Row]:
@@ -102,8 +102,8 @@ class Spark(Part):
         rows = sorted(self.lines, key=lambda row: not row["verified"])
         for item in items:
             if isinstance(item.subject, Hadoop):
-                there = set(item.subject.java)
-                rows.sort(key=lambda row: not there & set(row["java"] or []))
+                javas = set(item.subject.java)
+                rows.sort(key=lambda row: not javas & set(row["java"] or []))
         return rows
 
     def release(self, row: Row, pins: Sequence[Item], python: str = "") -> str | None:
@@ -125,9 +125,9 @@ class Spark(Part):
         hosts = [item.subject for item in items if isinstance(item.subject, HostProfile) and item.subject.javas]
         if row["java"] is None:
             return None if pins or hosts else []
-        left = [java for java in row["java"] if all(item.accepts(java) for item in pins)]
-        there = [java for java in left if all(java in (host.javas or ()) for host in hosts)]
-        return there or None
+        admitted_javas = [java for java in row["java"] if all(item.accepts(java) for item in pins)]
+        common_javas = [java for java in admitted_javas if all(java in (host.javas or ()) for host in hosts)]
+        return common_javas or None
 
     # --- the rules: what `best` decides by, and what `facts` prints ----------------------------------------------------
 
@@ -141,9 +141,9 @@ class Spark(Part):
         major = row["line"].partition(".")[0]
         for item in items:
             if isinstance(item.subject, HostProfile) and item.subject.spark:
-                there = item.subject.spark.partition(".")[0]
-                if there != major:  # other Javas, Pythons and names of settings
-                    yield Finding(f"A stack for Spark {major} does not serve Spark {there}", ())
+                host_major = item.subject.spark.partition(".")[0]
+                if host_major != major:  # other Javas, Pythons and names of settings
+                    yield Finding(f"A stack for Spark {major} does not serve Spark {host_major}", ())
         if not row["gpu_scheduling"] and any(item.key == "yarn_gpu" and item.flag for item in items):
             yield Finding(f"Spark {row['line']} does not schedule GPUs", sources(row))
 
@@ -156,10 +156,10 @@ class Spark(Part):
     # --- the choice ----------------------------------------------------------------------------------------------------
 
     def best(self, build: TensorflowBuild, items: Sequence[Item]) -> Choice | None:
-        found = self.find(build, items)
-        if found is None:
+        pair = self.find(build, items)
+        if pair is None:
             return None
-        tfos, run = found
+        tfos, run = pair
         if run is None:
             return Choice()
         hadoops = [item.subject for item in items if isinstance(item.subject, Hadoop)]
@@ -191,9 +191,9 @@ class Spark(Part):
             if len(self.found) > 20_000:
                 self.found.clear()
             pins = [item for item in items if item.key == "pyspark"]
-            there = [(row, self.release(row, pins, python)) for row in self.sparks(items)]
+            pairs = [(row, self.release(row, pins, python)) for row in self.sparks(items)]
             self.found[key] = [
-                (row, release) for row, release in there if release and not any(self.spark_refusals(python, row, items))
+                (row, release) for row, release in pairs if release and not any(self.spark_refusals(python, row, items))
             ]
         return self.found[key]
 
@@ -201,8 +201,8 @@ class Spark(Part):
         """Only the Sparks on which this TensorFlowOnSpark runs; those on which it was seen to run come first."""
         if tfos is None:
             return runs
-        left = [run for run in runs if not self.pair_refusal(tfos, run[0])]
-        return sorted(left, key=lambda run: not self.seen(tfos["version"], run[0]["line"], "ok"))
+        usable_runs = [run for run in runs if not self.pair_refusal(tfos, run[0])]
+        return sorted(usable_runs, key=lambda run: not self.seen(tfos["version"], run[0]["line"], "ok"))
 
     def choice(
         self, build: TensorflowBuild, tfos: Row | None, row: Row, release: str, javas: list[str], hadoops: list[Hadoop]
@@ -262,18 +262,18 @@ class Spark(Part):
         for hadoop in hadoops:
             if javas and hadoop.java and not set(javas) & set(hadoop.java):
                 needs = "requires" if list(javas) == list(row["java"]) else "is to run on"
-                said = f"{hadoop.label} runs on Java {listed(hadoop.java, 'or')}, but Spark {row['line']} {needs} Java {listed(javas, 'or')} beside it"
-                choice.warnings.append(warning(said, hadoop.sources))
+                note = f"{hadoop.label} runs on Java {listed(hadoop.java, 'or')}, but Spark {row['line']} {needs} Java {listed(javas, 'or')} beside it"
+                choice.warnings.append(warning(note, hadoop.sources))
         return choice
 
     # --- why there is none ---------------------------------------------------------------------------------------------
 
     def facts(self, build: TensorflowBuild, items: Sequence[Item]) -> Iterator[Finding]:
-        asked = [item for item in items if item.key == "tensorflowonspark" and not item.absent]
+        all_pins = [item for item in items if item.key == "tensorflowonspark" and not item.absent]
         pins = [item for item in items if item.key == "pyspark"]
-        wanted = [row for row in self.releases if asked and all(item.accepts(row["version"]) for item in asked)]
-        refused = [finding for row in wanted if (finding := self.tfos_refusal(build, row))]
-        yield from refused[:1]
+        versions = [row for row in self.releases if all_pins and all(item.accepts(row["version"]) for item in all_pins)]
+        refusals = [finding for row in versions if (finding := self.tfos_refusal(build, row))]
+        yield from refusals[:1]
         lines = [row for row in self.lines if self.release(row, pins)]
         if pins:
             for row in lines[:1]:
@@ -287,21 +287,21 @@ class Spark(Part):
                     yield Finding(f"Spark {release} runs on Python {row['python_of_release'][release]}", sources(row))
         else:
             yield from self.every_spark(build, lines, items)
-        if wanted and not refused:
-            hangs = (self.pair_refusal(wanted[0], row) for row in lines)
+        if versions and not refusals:
+            hangs = (self.pair_refusal(versions[0], row) for row in lines)
             yield from [finding for finding in hangs if finding][:1]
             if not lines:
-                yield Finding(f"TensorFlowOnSpark {wanted[0]['version']} runs on Spark", sources(wanted[0]))
+                yield Finding(f"TensorFlowOnSpark {versions[0]['version']} runs on Spark", sources(versions[0]))
         for item in items:
             if item.key != "hadoop":
-                said = "is installed" if item.key == "host" else "was requested"
-                yield Finding(f"{item.label} {said}", ())
+                note = "is installed" if item.key == "host" else "was requested"
+                yield Finding(f"{item.label} {note}", ())
 
     def every_spark(self, build: TensorflowBuild, lines: Sequence[Row], items: Sequence[Item]) -> Iterator[Finding]:
         """Reasons against the Spark lines that run on a Python, if the request names none of them."""
-        there = [row for row in lines if python_listed(row["python"], build.python)]
-        found = [next(self.spark_refusals(build.python, row, items), None) for row in there]
-        against_it = [finding for finding in found if finding]
-        if against_it and all(found):
-            said = "; ".join(list(dict.fromkeys(finding.text for finding in against_it))[:4])
-            yield Finding(f"For Python {build.python}: {said}", against_it[0].sources)
+        rows = [row for row in lines if python_listed(row["python"], build.python)]
+        findings = [next(self.spark_refusals(build.python, row, items), None) for row in rows]
+        against_it = [finding for finding in findings if finding]
+        if against_it and all(findings):
+            note = "; ".join(list(dict.fromkeys(finding.text for finding in against_it))[:4])
+            yield Finding(f"For Python {build.python}: {note}", against_it[0].sources)

@@ -73,12 +73,12 @@ def release_row(catalog: BuildCatalog, system: System) -> Row:
 
 def system_pythons(catalog: BuildCatalog, system: System) -> list[str]:
     """The vendor's Pythons for this minor release, oldest first; for all minor releases if none is named."""
-    asked = version(system.release)
+    system_version = version(system.release)
     return sorted(
         (
             entry["python"]
             for entry in release_row(catalog, system)["pythons"]
-            if not entry["since"] or len(asked.release) < 2 or version(entry["since"]) <= asked
+            if not entry["since"] or len(system_version.release) < 2 or version(entry["since"]) <= system_version
         ),
         key=version,
     )
@@ -90,14 +90,14 @@ def wheel_on_system(catalog: BuildCatalog, system: System, build: TensorflowBuil
         yield warning(
             f"The data on {system.label} (glibc {row['glibc']}, its Pythons) is not verified", sources(row, release)
         )
-    needed = build.glibc_min or build.line["wheel_min_glibc"]
-    if version(needed) > version(row["glibc"]):
+    glibc_min = build.glibc_min or build.line["wheel_min_glibc"]
+    if version(glibc_min) > version(row["glibc"]):
         python = f" for Python {build.python}" if build.abi_glibc else ""
-        what = f"The wheels of TensorFlow {build.version}{python} need glibc {needed}"
+        text = f"The wheels of TensorFlow {build.version}{python} need glibc {glibc_min}"
         if build.from_source:
-            what = f"A build of TensorFlow {build.name} against glibc older than {needed} was not seen"
+            text = f"A build of TensorFlow {build.name} against glibc older than {glibc_min} was not seen"
         yield against(
-            f"{what}, but {system.label} has {row['glibc']}", sources(build.release, build.line, row), row["verified"]
+            f"{text}, but {system.label} has {row['glibc']}", sources(build.release, build.line, row), row["verified"]
         )
 
 
@@ -110,27 +110,27 @@ def cuda_on_system(catalog: BuildCatalog, system: System, build: TensorflowBuild
         if not build.pip_cuda:
             yield warning(f"That NVIDIA packages CUDA {build.cuda} for {system.label} is not verified")
         return
-    said = f"NVIDIA packages CUDA {row['first']} to {row['last']} for {system.label}"
+    note = f"NVIDIA packages CUDA {row['first']} to {row['last']} for {system.label}"
     if version(row["first"]) <= version(build.cuda) <= version(row["last"]):
         if not row["verified"] and not build.pip_cuda:
             yield warning(f"That NVIDIA packages CUDA {build.cuda} for {system.label} is not verified", sources(row))
     elif build.pip_cuda:
         yield warning(
-            f"{said}, but TensorFlow {build.name} needs CUDA {build.cuda}: take it from pip, as tensorflow[and-cuda]",
+            f"{note}, but TensorFlow {build.name} needs CUDA {build.cuda}: take it from pip, as tensorflow[and-cuda]",
             sources(row, build.line),
         )
     else:
         yield against(
-            f"TensorFlow {build.name} needs CUDA {build.cuda}, but {said}", sources(build.line, row), row["verified"]
+            f"TensorFlow {build.name} needs CUDA {build.cuda}, but {note}", sources(build.line, row), row["verified"]
         )
 
 
 def python_on_system(catalog: BuildCatalog, system: System, build: TensorflowBuild) -> Iterator[Finding]:
     """A site may install any Python: one that the vendor does not package is a warning only."""
-    row, there = release_row(catalog, system), system_pythons(catalog, system)
-    if build.python not in there:
+    row, pythons = release_row(catalog, system), system_pythons(catalog, system)
+    if build.python not in pythons:
         yield warning(
-            f"{system.label[0].upper()}{system.label[1:]} has Python {listed(there)}: install Python {build.python} on the hosts from elsewhere",
+            f"{system.label[0].upper()}{system.label[1:]} has Python {listed(pythons)}: install Python {build.python} on the hosts from elsewhere",
             sources(row),
         )
 
@@ -154,8 +154,8 @@ def code_for_gpu(catalog: BuildCatalog, gpu: Gpu, build: TensorflowBuild) -> Ite
             f"Of {gpu.name} only the compute capability is known: which driver is the first that knows it is not checked"
         )
     if gpu.arm:
-        said = f"{gpu.name} is part of an Arm host, but all data is for x86_64"
-        yield Finding(said, sources(build.release))
+        note = f"{gpu.name} is part of an Arm host, but all data is for x86_64"
+        yield Finding(note, sources(build.release))
     yield from (built_code if build.from_source else wheel_code)(catalog, build, build.cuda, gpu)
 
 
@@ -190,22 +190,22 @@ def built_code(catalog: BuildCatalog, build: TensorflowBuild, cuda: str, gpu: Gp
 
 def wheel_code(catalog: BuildCatalog, build: TensorflowBuild, cuda: str, gpu: Gpu) -> Iterator[Finding]:
     line, toolkit = build.line, catalog.toolkits[cuda]
-    where = sources(line, toolkit, architecture(catalog.compat, gpu.cc))
+    urls = sources(line, toolkit, architecture(catalog.compat, gpu.cc))
     low, top = min(line["wheel_sm"], key=cc), max(line["wheel_sm"], key=cc)
     needs, generated = f"TensorFlow {build.name} needs CUDA {cuda}", str(line.get("generated_ptx", ""))
     ptx = from_ptx(line, gpu)
     if native(line, gpu):
         if gpu.capability > cc(toolkit["nvcc_max_cc"]):
             yield warning(
-                f"CUDA {cuda} of TensorFlow {build.name} is older than {named(gpu)}: its code runs, untuned", where
+                f"CUDA {cuda} of TensorFlow {build.name} is older than {named(gpu)}: its code runs, untuned", urls
             )
     elif ptx is None:
-        yield Finding(f"{needs}, and its wheel has code for capabilities {low} to {top}, none for {named(gpu)}", where)
+        yield Finding(f"{needs}, and its wheel has code for capabilities {low} to {top}, none for {named(gpu)}", urls)
     elif gpu.capability > catalog.toolkit_max_cc(build):
-        yield Finding(f"{needs}; CUDA {cuda} has no code for {named(gpu)}", where)
+        yield Finding(f"{needs}; CUDA {cuda} has no code for {named(gpu)}", urls)
     elif GENERATIONS[gpu.capability[0]] - GENERATIONS[cc(ptx)[0]] > 1:
         yield Finding(
-            f"{needs}, and its wheel has code up to capability {top}, which is too old for {named(gpu)}", where
+            f"{needs}, and its wheel has code up to capability {top}, which is too old for {named(gpu)}", urls
         )
     elif generated.endswith("a"):
         # PTX of an "a" target runs on exactly that capability: CUDA_ERROR_INVALID_PTX on every newer GPU.
@@ -218,7 +218,7 @@ def wheel_code(catalog: BuildCatalog, build: TensorflowBuild, cuda: str, gpu: Gp
         yield warning(
             f"The wheel of TensorFlow {build.version} has no machine code for {named(gpu)}: the driver compiles it from PTX {ptx} "
             f"when it is first used, which takes long (docs/jobs.md) and needs driver {toolkit['bundled_driver']} or newer",
-            where,
+            urls,
         )
         if generated:
             yield warning(
@@ -244,19 +244,19 @@ def loading_findings(
 ) -> Iterator[Finding]:
     """What a program must do before it can use these features of the wheel on these hosts; a read host knows its own glibc."""
     subjects = [item.subject for item in items]
-    found = {
+    glibc_by_place = {
         f"glibc {subject.glibc}": subject.glibc
         for subject in subjects
         if isinstance(subject, HostProfile) and subject.glibc
     }
-    if not found:
+    if not glibc_by_place:
         rows = [(subject.label, platform(catalog, subject)) for subject in subjects if isinstance(subject, System)]
-        found = {f"{label} with its glibc {row['glibc']}": row["glibc"] for label, row in rows}
+        glibc_by_place = {f"{label} with its glibc {row['glibc']}": row["glibc"] for label, row in rows}
     for row in catalog.compat.rows("tensorflow", "loading"):
-        inside = version(row["first"]) <= version(build.name) <= version(row["last"])
-        if build.from_source or row["feature"] not in features or not inside:
+        covers_line = version(row["first"]) <= version(build.name) <= version(row["last"])
+        if build.from_source or row["feature"] not in features or not covers_line:
             continue
-        for place, glibc in found.items():
+        for place, glibc in glibc_by_place.items():
             if version(glibc) >= version(row["glibc"]):
                 yield warning(f"On {place}, {row['what']}. What to do: {row['do']}", sources(row))
 
@@ -264,12 +264,12 @@ def loading_findings(
 def host_findings(catalog: BuildCatalog, host: HostProfile, fact: str, build: TensorflowBuild) -> Iterator[Finding]:
     """Builds that a host that was read cannot run."""
     if fact == "python" and build.python not in (host.pythons or ()):
-        there = listed(host.pythons or ()) or "none"
+        own = listed(host.pythons or ()) or "none"
         runs = listed(
             sorted({python_of(abi) for wheel in build.release["wheels"] for abi in wheel["abis"]}, key=version)
         )
         yield Finding(
-            f"TensorFlow {build.version} runs on Python {runs}, but the host has Python {there}", sources(build.release)
+            f"TensorFlow {build.version} runs on Python {runs}, but the host has Python {own}", sources(build.release)
         )
     if fact == "glibc" and build.glibc_min and version(build.glibc_min) > version(host.glibc or "0"):
         yield Finding(
@@ -277,8 +277,8 @@ def host_findings(catalog: BuildCatalog, host: HostProfile, fact: str, build: Te
             sources(build.release, build.line),
         )
     if fact == "cpu":
-        needed, row = cpu_features(catalog, build)
-        missing = [feature for feature in needed if feature not in (host.cpu_features or ())]
+        required_features, row = cpu_features(catalog, build)
+        missing = [feature for feature in required_features if feature not in (host.cpu_features or ())]
         if missing:
             yield Finding(
                 f"The wheels of TensorFlow {build.version} need a CPU with {listed(missing)}, but this host's does not show it: "
