@@ -20,24 +20,24 @@ COLUMNS = "%-14s %-15s %12s %12s %8s"
 
 
 def main():
-    made = argparse.ArgumentParser(
+    parser = argparse.ArgumentParser(
         description="Samples per second of networks on made data, on the CPU and the first GPU."
     )
-    made.add_argument("--seconds", type=float, default=20, help="of each measurement (%(default)s)")
-    made.add_argument("networks", nargs="*", metavar="NETWORK", help="some of: %s" % ", ".join(networks.NAMES))
-    asked = made.parse_args()
-    unknown = [name for name in asked.networks if name not in networks.NAMES]
+    parser.add_argument("--seconds", type=float, default=20, help="of each measurement (%(default)s)")
+    parser.add_argument("networks", nargs="*", metavar="NETWORK", help="some of: %s" % ", ".join(networks.NAMES))
+    args = parser.parse_args()
+    unknown = [name for name in args.networks if name not in networks.NAMES]
     if unknown:
-        made.error("some of %s are required, but found %s" % (", ".join(networks.NAMES), ", ".join(unknown)))
+        parser.error("some of %s are required, but found %s" % (", ".join(networks.NAMES), ", ".join(unknown)))
     gpus = ask(["gpus"])
     print(gpus[0] if gpus else "TensorFlow sees no GPU, so nothing is compared")
     print(COLUMNS % ("network", "data", "CPU", "GPU", "factor"))
-    for name in asked.networks or networks.NAMES:
-        found = [ask([name, asked.seconds], hidden=True)] + [ask([name, asked.seconds]) for _ in gpus[:1]]
-        speeds = [one["samples_per_second"] for one in found]
-        data = networks.NETWORKS[networks.NAMES.index(name)][1]
-        shown = ["%.1f" % one for one in speeds] + (["%.1fx" % (speeds[1] / speeds[0])] if gpus else ["-", "-"])
-        print(COLUMNS % tuple([name, data] + shown))
+    for name in args.networks or networks.NAMES:
+        answers = [ask([name, args.seconds], hidden=True)] + [ask([name, args.seconds]) for _ in gpus[:1]]
+        speeds = [answer["samples_per_second"] for answer in answers]
+        data_kind = networks.NETWORKS[networks.NAMES.index(name)][1]
+        cells = ["%.1f" % speed for speed in speeds] + (["%.1fx" % (speeds[1] / speeds[0])] if gpus else ["-", "-"])
+        print(COLUMNS % tuple([name, data_kind] + cells))
         sys.stdout.flush()
 
 
@@ -46,16 +46,16 @@ def ask(arguments, hidden=False):
     variables = dict(os.environ, TF_CPP_MIN_LOG_LEVEL="2", **({"CUDA_VISIBLE_DEVICES": ""} if hidden else {}))
     number, path = tempfile.mkstemp()
     os.close(number)
-    call = "import networks; networks.main(%s)" % ", ".join(repr(one) for one in [path] + arguments)
+    call = "import networks; networks.main(%s)" % ", ".join(repr(value) for value in [path] + arguments)
     try:
         status = subprocess.call(
             [sys.executable, "-c", call], env=variables, cwd=os.path.dirname(os.path.abspath(__file__))
         )
         if status:
-            where = "the CPU" if hidden else "the GPU"
+            device = "the CPU" if hidden else "the GPU"
             sys.exit(
                 "benchmark.py: %s did not run on %s (exit status %d). What TensorFlow said is above."
-                % (arguments[0], where, status)
+                % (arguments[0], device, status)
             )
         with open(path) as answer:
             return json.load(answer)

@@ -50,9 +50,9 @@ def images(rows):
 def shifted(pixels, answers, random):
     """Batches without end, each image moved by at most one pixel."""
     while True:
-        chosen = random.randint(0, len(pixels), BATCH)
-        moved = [np.roll(pixels[one], random.randint(-1, 2, 2), axis=(0, 1)) for one in chosen]
-        yield np.array(moved), answers[chosen]
+        indices = random.randint(0, len(pixels), BATCH)
+        moved = [np.roll(pixels[index], random.randint(-1, 2, 2), axis=(0, 1)) for index in indices]
+        yield np.array(moved), answers[indices]
 
 
 def logs():

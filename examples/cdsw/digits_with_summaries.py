@@ -77,8 +77,8 @@ def main():
         session.run(tf.global_variables_initializer())
         test = {pixels: test_pixels, answers: test_answers}
         for number in range(STEPS):
-            chosen = random.randint(0, len(train_pixels), BATCH)
-            summary, _ = session.run([merged, step], {pixels: train_pixels[chosen], answers: train_answers[chosen]})
+            indices = random.randint(0, len(train_pixels), BATCH)
+            summary, _ = session.run([merged, step], {pixels: train_pixels[indices], answers: train_answers[indices]})
             writers[0].add_summary(summary, number)
             if number % 50 == 0:
                 summary, share = session.run([merged, accuracy], test)

@@ -52,11 +52,11 @@ def numbers(version):
 
 def check(wanted):
     """Refuse before anything is installed."""
-    found = "%d.%d" % sys.version_info[:2]
-    if found != wanted["python"]:
+    python_version = "%d.%d" % sys.version_info[:2]
+    if python_version != wanted["python"]:
         raise Refusal(
             "%s requires Python %s, but this is Python %s (%s). Run it with python%s, or start a session whose engine has it."
-            % (wanted["stack"], wanted["python"], found, sys.executable, wanted["python"])
+            % (wanted["stack"], wanted["python"], python_version, sys.executable, wanted["python"])
         )
     if sys.version_info[0] == 2 and sys.maxunicode < 0x10FFFF:
         raise Refusal(
@@ -75,17 +75,17 @@ def check(wanted):
             "engine's Python, not one of a virtual environment." % sys.executable
         )
     base = site.getuserbase()
-    there = base
-    while not os.path.isdir(there):
-        there = os.path.dirname(there)
-    if not os.access(there, os.W_OK):
+    directory = base
+    while not os.path.isdir(directory):
+        directory = os.path.dirname(directory)
+    if not os.access(directory, os.W_OK):
         raise Refusal("%s must be yours to write, but is not. Set HOME, or PYTHONUSERBASE." % base)
-    status = os.statvfs(there)
-    free, needed = status.f_bavail * status.f_frsize >> 20, wanted["megabytes"] * ROOM
-    if free < needed:
+    status = os.statvfs(directory)
+    free, required_mb = status.f_bavail * status.f_frsize >> 20, wanted["megabytes"] * ROOM
+    if free < required_mb:
         raise Refusal(
             "%s must have %d MB free, but has %d MB. Remove what you no longer need, and run again."
-            % (there, needed, free)
+            % (directory, required_mb, free)
         )
 
 
@@ -113,9 +113,9 @@ def run(argv, seconds, shown=True):
 def reason(lines):
     """The line of pip's output that names the cause: pip prints sentences or, an old one, a traceback."""
     for pattern in (r"ERROR: ", r"\w+(Error|Mismatch|Exception): ", r".*HASHES", r".*\S"):
-        found = [line.strip() for line in lines if re.match(pattern, line)]
-        if found:
-            return (found[0] if pattern == "ERROR: " else found[-1]).rstrip(".")[:300]
+        matches = [line.strip() for line in lines if re.match(pattern, line)]
+        if matches:
+            return (matches[0] if pattern == "ERROR: " else matches[-1]).rstrip(".")[:300]
     return "no output"
 
 
@@ -123,20 +123,20 @@ def make_wheels(wanted, directory):
     """Wheels of source distributions, whose setup.py does not run: source_wheels has a recipe for each."""
     import source_wheels  # beside this file, in a project
 
-    for one in wanted["sources"]:
-        address, path = "%s/wheels/%s" % (wanted["mirror"], one["file"]), os.path.join(directory, one["file"])
+    for source in wanted["sources"]:
+        address, path = "%s/wheels/%s" % (wanted["mirror"], source["file"]), os.path.join(directory, source["file"])
         try:
             context = ssl.create_default_context(cafile=wanted["ca"] or None)
             answer = urlopen(address, timeout=60, context=context)  # noqa: S310  (the mirror's)  # novermin
             with open(path, "wb") as handle:
-                handle.write(answer.read(one["size"] + 1))
+                handle.write(answer.read(source["size"] + 1))
         except (IOError, ValueError) as problem:
             raise Refusal("The mirror must serve %s, but: %s. %s" % (address, problem, CHECK % wanted["mirror"]))
         with open(path, "rb") as handle:
-            if hashlib.sha256(handle.read()).hexdigest() != one["sha256"]:
+            if hashlib.sha256(handle.read()).hexdigest() != source["sha256"]:
                 raise Refusal("%s must have the sha256 of the lock, but has not. Nothing was installed." % address)
         try:
-            source_wheels.make(one["file"], one["sha256"], path, directory)
+            source_wheels.make(source["file"], source["sha256"], path, directory)
         except source_wheels.NoWheel as problem:
             raise Refusal("%s. Write the project again: scripts/stack cdsw-project" % problem)
 
@@ -160,10 +160,10 @@ def pip_install(name, wanted, wheels):
     status, last = run(argv, SECONDS)
     if status == 0:
         return
-    told = "it did not end within %d s" % SECONDS if status == -signal.SIGKILL else reason(last)
+    problem = "it did not end within %d s" % SECONDS if status == -signal.SIGKILL else reason(last)
     raise Refusal(
         "pip must install %s from %s, but ended with status %d: %s. %s Run again: what is there is not fetched again."
-        % (name, wanted["mirror"], status, told, CHECK % wanted["mirror"])
+        % (name, wanted["mirror"], status, problem, CHECK % wanted["mirror"])
     )
 
 
@@ -172,13 +172,13 @@ def check_imports(wanted):
     for module in wanted["imports"]:
         status, last = run([sys.executable, "-c", "import " + module], IMPORT_SECONDS, shown=False)
         if status:
-            told = last[-1] if last else "it ended with status %s" % status
+            message = last[-1] if last else "it ended with status %s" % status
             cuda = (
                 " A GPU stack requires CUDA in the engine's image, or a CPU stack: see README.md."
-                if ".so" in told
+                if ".so" in message
                 else ""
             )
-            raise Refusal("%s must be importable, but is not: %s.%s" % (module, told.rstrip("."), cuda))
+            raise Refusal("%s must be importable, but is not: %s.%s" % (module, message.rstrip("."), cuda))
 
 
 def hint_about_dask(wanted):
@@ -198,21 +198,21 @@ def hint_about_dask(wanted):
 
 
 def main():
-    wanted, wheels = settings(), tempfile.mkdtemp()
+    config, wheels = settings(), tempfile.mkdtemp()
     try:
-        check(wanted)
-        make_wheels(wanted, wheels)
+        check(config)
+        make_wheels(config, wheels)
         if os.path.exists(os.path.join(HERE, "requirements-pip.txt")):
-            pip_install("requirements-pip.txt", wanted, wheels)  # the engine's pip may be too old for the other wheels
-        pip_install("requirements.txt", wanted, wheels)
-        check_imports(wanted)
+            pip_install("requirements-pip.txt", config, wheels)  # the engine's pip may be too old for the other wheels
+        pip_install("requirements.txt", config, wheels)
+        check_imports(config)
     except Refusal as refusal:
         sys.stderr.write("install.py: %s\n" % refusal)
         return 1
     finally:
         shutil.rmtree(wheels)
-    hint_about_dask(wanted)
-    print("%s is installed in %s." % (wanted["stack"], site.getuserbase()))
+    hint_about_dask(config)
+    print("%s is installed in %s." % (config["stack"], site.getuserbase()))
     print("Start a new session: this one keeps the packages that it has imported.")
     return 0
 

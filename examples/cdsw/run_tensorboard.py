@@ -29,8 +29,8 @@ def place(environment):
 
 def main():
     directory = sys.argv[1] if len(sys.argv) > 1 else "logs"
-    found = place(os.environ)
-    if found is None:
+    endpoint = place(os.environ)
+    if endpoint is None:
         sys.stderr.write(
             "run_tensorboard.py: CDSW_READONLY_PORT or CDSW_PUBLIC_PORT must be set, but is not. Run it in a session of CDSW.\n"
         )
@@ -45,7 +45,7 @@ def main():
     except ImportError as error:
         sys.stderr.write("run_tensorboard.py: this stack has no TensorBoard (%s). Use a stack that has it.\n" % error)
         return 1
-    port, host, address = found
+    port, host, address = endpoint
     print("TensorBoard: %s" % address)
     sys.stdout.flush()
     argv = [sys.executable, "-m", "tensorboard.main", "--logdir", directory, "--port", port, "--host", host]

@@ -36,7 +36,7 @@ def main():
     from tensorflowonspark import dfutil
 
     arguments = job.options(__doc__.splitlines()[0])
-    started = time.time()
+    start_time = time.time()
     tf = storage.tensorflow()
     network = importlib.import_module("train_tf%d" % storage.version(tf)[0])
     spark = SparkSession.builder.appName("digits, from DataFrame to DataFrame").getOrCreate()
@@ -62,11 +62,11 @@ def main():
     apply_model = functools.partial(guesses, guess=network.guess, model=arguments.output + "/model")
     guessed = held_out.repartition(count).rdd.mapPartitions(apply_model)
     spark.createDataFrame(guessed, ["digit", "guess"]).write.parquet(arguments.output + "/guesses")
-    there = spark.read.parquet(arguments.output + "/guesses")
-    there.filter("digit != guess").show()
-    pairs = there.collect()
+    guess_rows = spark.read.parquet(arguments.output + "/guesses")
+    guess_rows.filter("digit != guess").show()
+    pairs = guess_rows.collect()
     context.stop()
-    job.report(arguments, started, [row.guess for row in pairs], [row.digit for row in pairs], nodes, count)
+    job.report(arguments, start_time, [row.guess for row in pairs], [row.digit for row in pairs], nodes, count)
 
 
 if __name__ == "__main__":

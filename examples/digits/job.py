@@ -62,7 +62,7 @@ def run(arguments, train, guess, cluster):
     """Train in every executor, ask the model about the held-out digits here, and leave result.json beside it."""
     from pyspark import SparkConf, SparkContext
 
-    started = time.time()
+    start_time = time.time()
     context = SparkContext(conf=SparkConf().setAppName("digits, input mode " + arguments.input_mode))
     storage.fresh(storage.tensorflow(), arguments.output)
     rows = context.textFile(arguments.data + "/csv/train").map(digits.parse)
@@ -75,12 +75,12 @@ def run(arguments, train, guess, cluster):
 
     tf = storage.tensorflow()
     pixels, answers = storage.held_out(tf, arguments.data)
-    report(arguments, started, guess(tf, arguments.output + "/model", pixels), answers, nodes, count)
+    report(arguments, start_time, guess(tf, arguments.output + "/model", pixels), answers, nodes, count)
 
 
 def report(arguments, started, guesses, answers, nodes, count):
     """Write and print the result; SystemExit if the model is worse than asked."""
-    accuracy = sum(int(one) == int(other) for one, other in zip(guesses, answers)) / len(answers)  # noqa: B905
+    accuracy = sum(int(guess) == int(answer) for guess, answer in zip(guesses, answers)) / len(answers)  # noqa: B905
     text = digits.result(
         accuracy,
         len(answers),

@@ -23,8 +23,8 @@ def main():
     try:
         producer = KafkaProducer(bootstrap_servers=arguments.brokers, max_block_ms=60000)
         training, held_out = digits.split(digits.lines())
-        sent = [producer.send(arguments.topic, row.encode("ascii"), partition=0) for row in training + held_out]
-        for future in sent:
+        futures = [producer.send(arguments.topic, row.encode("ascii"), partition=0) for row in training + held_out]
+        for future in futures:
             future.get(timeout=60)
         producer.close(timeout=60)
     except KafkaError as error:
@@ -32,7 +32,7 @@ def main():
             "Broker %s rejected the digits: %s. Check that it runs and that its advertised "
             "listener can be reached from here." % (arguments.brokers, error)
         )
-    print("%d rows are in the topic %s of %s." % (len(sent), arguments.topic, arguments.brokers))
+    print("%d rows are in the topic %s of %s." % (len(futures), arguments.topic, arguments.brokers))
 
 
 if __name__ == "__main__":

@@ -36,25 +36,25 @@ def read_contrib(tf, arguments):
     load_contrib(tf)
     from tensorflow.contrib.kafka import KafkaDataset
 
-    data = KafkaDataset(
+    dataset = KafkaDataset(
         ["%s:0:0:-1" % arguments.topic], servers=arguments.brokers, group="digits-%d" % os.getpid(), eof=True
     )
-    message = tf.compat.v1.data.make_one_shot_iterator(data).get_next()
-    found = []
+    message = tf.compat.v1.data.make_one_shot_iterator(dataset).get_next()
+    messages = []
     with tf.Session() as session:
         while True:
             try:
-                found.append(session.run(message))
+                messages.append(session.run(message))
             except tf.errors.OutOfRangeError:
-                return found
+                return messages
 
 
 def read_io(arguments):
     """Every message of the topic's first partition (TensorFlow 2)."""
     import tensorflow_io as tfio
 
-    data = tfio.IODataset.from_kafka(arguments.topic, partition=0, offset=0, servers=arguments.brokers)
-    return [message.numpy() for message, _ in data]
+    dataset = tfio.IODataset.from_kafka(arguments.topic, partition=0, offset=0, servers=arguments.brokers)
+    return [message.numpy() for message, _ in dataset]
 
 
 def train(tf, pixels, answers):
@@ -63,8 +63,8 @@ def train(tf, pixels, answers):
     graph = tf.Graph()
     with graph.as_default():
         v1.set_random_seed(7)
-        given = v1.placeholder(tf.float32, [None, digits.PIXELS])
-        wanted = v1.placeholder(tf.int64, [None])
+        features = v1.placeholder(tf.float32, [None, digits.PIXELS])
+        targets = v1.placeholder(tf.int64, [None])
 
         def dense(values, size, name):
             weights = v1.get_variable(
@@ -74,16 +74,16 @@ def train(tf, pixels, answers):
                 name + "_bias", [size], initializer=v1.zeros_initializer()
             )
 
-        logits = dense(tf.nn.relu(dense(given, HIDDEN, "hidden")), digits.CLASSES, "output")
-        loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=wanted, logits=logits))
+        logits = dense(tf.nn.relu(dense(features, HIDDEN, "hidden")), digits.CLASSES, "output")
+        loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=targets, logits=logits))
         learn = v1.train.AdamOptimizer(5e-3).minimize(loss)
         guesses = tf.argmax(logits, 1)
         session = v1.Session(graph=graph)
         session.run(v1.global_variables_initializer())
         for step in range(STEPS):
             first = step * BATCH % len(answers)
-            session.run(learn, {given: pixels[first : first + BATCH], wanted: answers[first : first + BATCH]})
-    return lambda asked: session.run(guesses, {given: asked})
+            session.run(learn, {features: pixels[first : first + BATCH], targets: answers[first : first + BATCH]})
+    return lambda asked: session.run(guesses, {features: asked})
 
 
 def main():
@@ -94,7 +94,7 @@ def main():
     parser.add_argument("--minimum-accuracy", type=float, default=0.0, help="fail below this")
     arguments = parser.parse_args()
 
-    started = time.time()
+    start_time = time.time()
     tf = storage.tensorflow()
     rows = read_contrib(tf, arguments) if tf.__version__.startswith("1.") else read_io(arguments)
     rows = [row.decode("ascii") for row in rows]
@@ -116,7 +116,7 @@ def main():
     report = digits.result(
         accuracy,
         len(answers),
-        time.time() - started,
+        time.time() - start_time,
         1,
         [socket.gethostname()],
         input_mode="kafka",

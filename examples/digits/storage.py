@@ -46,8 +46,8 @@ class OldFiles(object):
 
 def files(tf):
     """The file functions of this TensorFlow under their names of today."""
-    found = getattr(getattr(tf, "io", None), "gfile", None)
-    return found or OldFiles(tf)
+    gfile = getattr(getattr(tf, "io", None), "gfile", None)
+    return gfile or OldFiles(tf)
 
 
 def hdfs(*arguments):
@@ -59,9 +59,9 @@ def hdfs(*arguments):
     )  # that one is libhdfs's
     command = [program if os.path.exists(program) else "hdfs", "dfs"] + list(arguments)
     process = subprocess.Popen(command, env=variables, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    said = process.communicate()[0].decode("utf-8", "replace")
+    text = process.communicate()[0].decode("utf-8", "replace")
     if process.returncode and arguments[0] != "-test":
-        raise SystemExit("%s failed with status %d: %s" % (" ".join(command), process.returncode, said.strip()[-500:]))
+        raise SystemExit("%s failed with status %d: %s" % (" ".join(command), process.returncode, text.strip()[-500:]))
     return process.returncode
 
 
@@ -174,8 +174,8 @@ def address(text):
             "the NameNode is required, but is neither in %s nor in %s (%s); write it: hdfs://namenode:8020/user/me"
             % (text, path, error)
         )
-    found = dict(((entry.findtext("name") or "").strip(), (entry.findtext("value") or "").strip()) for entry in entries)
-    default = found.get("fs.defaultFS") or found.get("fs.default.name") or ""
+    conf = dict(((entry.findtext("name") or "").strip(), (entry.findtext("value") or "").strip()) for entry in entries)
+    default = conf.get("fs.defaultFS") or conf.get("fs.default.name") or ""
     if not default.startswith("hdfs://"):
         raise argparse.ArgumentTypeError(
             "the NameNode is required, but %s has %r as fs.defaultFS; write it: hdfs://namenode:8020/user/me"

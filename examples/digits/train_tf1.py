@@ -55,8 +55,8 @@ def record_batches(tf, arguments, context):
         row = tf.parse_single_example(record, features)
         return row["pixels"], row["digit"]
 
-    data = tf.data.TFRecordDataset(files).map(parse).cache().repeat().shuffle(2000, seed=7)
-    return data.batch(arguments.batch_size).make_one_shot_iterator().get_next()
+    dataset = tf.data.TFRecordDataset(files).map(parse).cache().repeat().shuffle(2000, seed=7)
+    return dataset.batch(arguments.batch_size).make_one_shot_iterator().get_next()
 
 
 def train(arguments, context):

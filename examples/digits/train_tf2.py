@@ -57,8 +57,8 @@ def record_batches(tf, arguments, number, workers):
         row = tf.io.parse_single_example(record, features)
         return row["pixels"], row["digit"]
 
-    data = tf.data.TFRecordDataset(files).map(parse).cache().repeat().shuffle(2000, seed=7)
-    return iter(data.batch(arguments.batch_size, drop_remainder=True))
+    dataset = tf.data.TFRecordDataset(files).map(parse).cache().repeat().shuffle(2000, seed=7)
+    return iter(dataset.batch(arguments.batch_size, drop_remainder=True))
 
 
 def learner(tf, strategy, model):

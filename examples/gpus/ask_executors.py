@@ -28,9 +28,9 @@ def ask(questions):
     process = subprocess.Popen(
         [sys.executable, GPU_CHECK, "--json"] + questions, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
-    output, said = (part.decode("utf-8", "replace") for part in process.communicate())
+    output, errors = (part.decode("utf-8", "replace") for part in process.communicate())
     if process.returncode not in (0, 1):
-        raise ValueError("gpu-check ended with status %d: %s" % (process.returncode, said.strip()))
+        raise ValueError("gpu-check ended with status %d: %s" % (process.returncode, errors.strip()))
     return {
         "host": socket.gethostname(),
         "container": os.environ.get("CONTAINER_ID", "no YARN container"),
@@ -41,9 +41,9 @@ def ask(questions):
 def report(found):
     """The lines to print, hosts in order."""
     return [
-        "%s  %s  %s: %s" % (one["outcome"], place["host"], one["name"], one["message"])
+        "%s  %s  %s: %s" % (answer["outcome"], place["host"], answer["name"], answer["message"])
         for place in sorted(found, key=lambda place: (place["host"], place["container"]))
-        for one in place["answers"]
+        for answer in place["answers"]
     ]
 
 
@@ -56,11 +56,11 @@ def main(arguments):
     questions = arguments or QUESTIONS
     # A barrier: all parts at once, so that each executor gets one of them.
     parts = context.parallelize(range(executors), executors).barrier()
-    found = parts.mapPartitions(lambda numbers: [ask(questions) for number in numbers]).collect()
-    print("\n".join(report(found)))
-    print("RESULT " + json.dumps(found, sort_keys=True))
+    reports = parts.mapPartitions(lambda numbers: [ask(questions) for number in numbers]).collect()
+    print("\n".join(report(reports)))
+    print("RESULT " + json.dumps(reports, sort_keys=True))
     context.stop()
-    return 1 if any(one["outcome"] == "FAIL" for place in found for one in place["answers"]) else 0
+    return 1 if any(answer["outcome"] == "FAIL" for place in reports for answer in place["answers"]) else 0
 
 
 if __name__ == "__main__":

@@ -34,10 +34,10 @@ def batch(tf, path):
     """One batch of CIFAR-10's archive for Python, from a local disk or HDFS."""
     with tf.io.gfile.GFile(path, "rb") as handle:
         text = handle.read()
-    how = {} if str is bytes else {"encoding": "bytes"}  # Python 2.7 has no encoding
-    found = pickle.loads(text, **how)  # noqa: S301 (the user's file)
-    pixels = np.asarray(found[b"data"], "float32").reshape(-1, 3, SIZE, SIZE).transpose(0, 2, 3, 1) / 255
-    return pixels, np.asarray(found[b"labels"], "int64")
+    options = {} if str is bytes else {"encoding": "bytes"}  # Python 2.7 has no encoding
+    content = pickle.loads(text, **options)  # noqa: S301 (the user's file)
+    pixels = np.asarray(content[b"data"], "float32").reshape(-1, 3, SIZE, SIZE).transpose(0, 2, 3, 1) / 255
+    return pixels, np.asarray(content[b"labels"], "int64")
 
 
 def load(tf, directory=None):
@@ -47,7 +47,7 @@ def load(tf, directory=None):
     parts = [batch(tf, path) for path in sorted(tf.io.gfile.glob(directory + "/data_batch_*"))]
     if not parts:
         raise SystemExit("CIFAR-10's data_batch_1 to 5 and test_batch are required in %s but are missing." % directory)
-    return tuple(np.concatenate(one) for one in zip(*parts)), batch(tf, directory + "/test_batch")  # noqa: B905 (Python 2.7)
+    return tuple(np.concatenate(arrays) for arrays in zip(*parts)), batch(tf, directory + "/test_batch")  # noqa: B905 (Python 2.7)
 
 
 def network(keras):

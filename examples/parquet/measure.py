@@ -75,28 +75,28 @@ def main(arguments):
                     pass
 
     def counted(batches):
-        found = sum(int(batch[0].shape[0]) for batch in batches)
-        if found != rows:
-            raise SystemExit("%d rows were written, but %d were read" % (rows, found))
+        count = sum(int(batch[0].shape[0]) for batch in batches)
+        if count != rows:
+            raise SystemExit("%d rows were written, but %d were read" % (rows, count))
 
     ways = {
         "bare bytes of the Parquet": bare,
         "TFRecords by TensorFlow": lambda: counted(records(tf, arguments)),
         "Parquet by pyarrow": lambda: counted(read.dataset(tf, table, 0, 1)),
     }
-    taken = {name: [] for name in ways}
+    durations = {name: [] for name in ways}
     for _ in range(arguments.rounds):
         for name, way in ways.items():
-            started = time.time()
+            start = time.time()
             way()
-            taken[name].append(time.time() - started)
-    first = taken["bare bytes of the Parquet"]
+            durations[name].append(time.time() - start)
+    first = durations["bare bytes of the Parquet"]
     print("%-26s %10s %8s %22s" % ("%d rows" % rows, "rows/s", "s", "times the bare bytes"))
-    for name, seconds in taken.items():
-        ratios = sorted(one / other for one, other in zip(seconds, first))  # noqa: B905 (Python 3.6)
+    for name, seconds in durations.items():
+        ratios = sorted(duration / base for duration, base in zip(seconds, first))  # noqa: B905 (Python 3.6)
         median = sorted(seconds)[len(seconds) // 2]
-        shown = "%.1f (%.1f - %.1f)" % (ratios[len(ratios) // 2], ratios[0], ratios[-1])
-        print("%-26s %10.0f %8.2f %22s" % (name, rows / median, median, shown))
+        text = "%.1f (%.1f - %.1f)" % (ratios[len(ratios) // 2], ratios[0], ratios[-1])
+        print("%-26s %10.0f %8.2f %22s" % (name, rows / median, median, text))
     hdfs.delete_dir(path)
 
 

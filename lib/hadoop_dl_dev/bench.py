@@ -15,8 +15,8 @@ def numbers(text: str) -> list[int]:
 
 
 def parser() -> argparse.ArgumentParser:
-    made = argparse.ArgumentParser(prog="scripts/bench", description=(__doc__ or "").splitlines()[0])
-    commands = made.add_subparsers(metavar="COMMAND", required=True)
+    parser = argparse.ArgumentParser(prog="scripts/bench", description=(__doc__ or "").splitlines()[0])
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
 
     def command(name: str, measure: Callable[..., str], text: str, rounds: int = 0) -> argparse.ArgumentParser:
         added = commands.add_parser(name, help=text)
@@ -37,7 +37,7 @@ def parser() -> argparse.ArgumentParser:
     usual = "mirror:1,mirror:8,hdfs:1,hdfs:8"
     wheels.add_argument("--runs", default=usual, help=f"environment_source and number of hosts (default: {usual})")
     wheels.add_argument("--rate", type=float, default=20e6, help="bit/s of the mirror's link (default: 20000000)")
-    return made
+    return parser
 
 
 def main(argv: Sequence[str] | None = None) -> int:

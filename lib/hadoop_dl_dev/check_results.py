@@ -41,8 +41,8 @@ def causes(log: Path, matches: int = 8, after: int = 3, width: int = 400) -> lis
     """Find the lines of a log that say why its step failed, each with what follows it; if none does, its last lines."""
     plain = (MARGIN.sub("", line).rstrip() for line in log.read_text(errors="replace").splitlines())
     text = [line for line in plain if line]
-    found = [number for number, line in enumerate(text) if CAUSE.match(line)][-matches:] or [len(text) - 8]
-    wanted = sorted(
-        {n for number in found for n in range(max(number, 0), number + 1 + (after if len(found) > 1 else 8))}
+    hits = [number for number, line in enumerate(text) if CAUSE.match(line)][-matches:] or [len(text) - 8]
+    numbers = sorted(
+        {n for number in hits for n in range(max(number, 0), number + 1 + (after if len(hits) > 1 else 8))}
     )
-    return [text[number][:width] for number in wanted if number < len(text)]
+    return [text[number][:width] for number in numbers if number < len(text)]

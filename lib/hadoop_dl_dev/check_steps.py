@@ -152,37 +152,37 @@ def e2e_cluster(stack: str) -> Cluster:
 def e2e_steps(repo: Path, stack: str) -> list[list[Step]]:
     """A new cluster, in two parts: what make demo does; the suite, jobs, what breaks or removes something. Commands are those that it prints."""
     cluster = e2e_cluster(stack)
-    demo, _status, _shell, verify, down = (one.command.split() for one in tour.suggestions(cluster))
+    demo, _status, _shell, verify, down = (item.command.split() for item in tour.suggestions(cluster))
     play = ("ansible-playbook", "-i", str(cluster.inventory.relative_to(REPO)), "site.yml", "--check", "--diff")
     absent = ("docker", "exec", cluster.container("data1"), "test", "!", "-e", "/opt/deeplearning")
-    which = {"E2E_STACK": stack, "E2E_CLUSTER": cluster.name}
+    variables = {"E2E_STACK": stack, "E2E_CLUSTER": cluster.name}
 
     def step(name: str, *command: str, always: bool = False) -> Step:
-        return Step("e2e", f"{stack} {name}", command, always, which)
+        return Step("e2e", f"{stack} {name}", command, always, variables)
 
     def tests(name: str, *arguments: str) -> Step:
         command = ["pytest", *arguments, *junit(f"e2e-{stack}-{name}", repo)]
-        return Step("e2e", f"{stack} {name}", command, environment=which, needs_tests=True)
+        return Step("e2e", f"{stack} {name}", command, environment=variables, needs_tests=True)
 
     up = ("scripts/demo", "up", "--name", cluster.name, "--stack", stack, *(["--kerberos"] if cluster.kerberos else []))
-    made = [
+    setup = [
         step("cluster", *up),
         step("site.yml --check", *play),
         step("nothing was made", *absent),
         step("make demo", *demo),
     ]
     jobs = [step("testinfra", *verify), tests("jobs", "tests/e2e", *(f"--ignore={path}" for path in NOT_OF_THE_FIRST))]
-    rest = [tests("faults", "tests/faults")]
+    faults = [tests("faults", "tests/faults")]
     if cluster.kerberos:
         jobs = [tests("jobs", *JOBS_OF_A_STACK)]
-        rest = [tests("faults", *FAULTS_OF_A_STACK), tests("kerberos", OF_KERBEROS)]
-    return [made, [*jobs, *rest, step("demo-down", *down, always=True)]]
+        faults = [tests("faults", *FAULTS_OF_A_STACK), tests("kerberos", OF_KERBEROS)]
+    return [setup, [*jobs, *faults, step("demo-down", *down, always=True)]]
 
 
 def e2e_phases(repo: Path, stacks: Sequence[str]) -> list[list[list[Step]]]:
     """Lanes that run side by side, phase by phase. The first cluster is made alone; then each has a lane, as jobs wait for YARN a third of their time."""
-    (made, tests), *others = [e2e_steps(repo, stack) for stack in stacks]
-    return [[made], [tests, *([*made, *tests] for made, tests in others)]]
+    (setup, tests), *lanes = [e2e_steps(repo, stack) for stack in stacks]
+    return [[setup], [tests, *([*setup, *tests] for setup, tests in lanes)]]
 
 
 def junit(slug: str, repo: Path) -> list[str]:

@@ -55,43 +55,43 @@ class Runner:
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
         if step.command[0] == "molecule":
             path = f"{self.repo / 'molecule/shared/bin'}{os.pathsep}{path}"
-        given = {**os.environ, "PATH": path, "PYTHONUNBUFFERED": "1", "ANSIBLE_CALLBACK_PLUGINS": CALLBACKS}
-        given |= step.environment
+        variables = {**os.environ, "PATH": path, "PYTHONUNBUFFERED": "1", "ANSIBLE_CALLBACK_PLUGINS": CALLBACKS}
+        variables |= step.environment
         # Without bytecode, each start of Ansible compiles some 400 modules first: a quarter of its time.
-        given.pop("PYTHONDONTWRITEBYTECODE", None)
-        return given
+        variables.pop("PYTHONDONTWRITEBYTECODE", None)
+        return variables
 
     def run(self, step: Step, show: bool) -> None:
         log = self.logs / f"{step.slug}.log"
         (self.logs / f"{step.slug}.xml").unlink(missing_ok=True)
-        started = time.monotonic()
+        start = time.monotonic()
         code: int | None = None
-        with log.open("wb") as out:
+        with log.open("wb") as output:
             try:
                 process = subprocess.Popen(
                     step.command,
                     cwd=self.repo,
                     env=self.environment(step),
                     stdin=subprocess.DEVNULL,
-                    stdout=subprocess.PIPE if show else out,
+                    stdout=subprocess.PIPE if show else output,
                     stderr=subprocess.STDOUT,
                 )
             except OSError as error:
-                out.write(f"{error}\n".encode())
+                output.write(f"{error}\n".encode())
                 say(f"    {error}")
             else:
                 self.running.add(process)
                 for line in process.stdout or ():
-                    out.write(line)
+                    output.write(line)
                     sys.stdout.buffer.write(line)
                     sys.stdout.flush()
                 code = process.wait()
                 self.running.discard(process)
         if code == 0 and step.needs_tests and not self.tests(step).passed:
-            with log.open("a") as out:
-                out.write(f"{step.layer} {step.name} must run at least one test, but ran none. Add tests to it.\n")
+            with log.open("a") as output:
+                output.write(f"{step.layer} {step.name} must run at least one test, but ran none. Add tests to it.\n")
             code = 1
-        step.seconds = time.monotonic() - started
+        step.seconds = time.monotonic() - start
         step.outcome = "passed" if code == 0 else "FAILED"
         self.failed = self.failed or code != 0
 
@@ -115,8 +115,8 @@ class Runner:
         """Run `jobs` lanes at a time, each in order; without `show`, print a step's log only if it failed."""
         with ThreadPoolExecutor(jobs) as pool:
             try:
-                for done in [pool.submit(self.run_in_order, lane, show) for lane in lanes]:
-                    done.result()
+                for future in [pool.submit(self.run_in_order, lane, show) for lane in lanes]:
+                    future.result()
             except KeyboardInterrupt:
                 self.stop()
                 raise
@@ -144,11 +144,11 @@ class Runner:
         """A table of the steps, the causes of what failed, and the count. The end of a log is what is read first: the causes are there."""
         lines = ["", "layer     step                                      result     time"]
         for layer in (*LAYERS, LONG):
-            mine = [step for step in self.steps if step.layer == layer]
-            ran = [step for step in mine if step.outcome != "not run"]
+            steps = [step for step in self.steps if step.layer == layer]
+            ran = [step for step in steps if step.outcome != "not run"]
             lines += [f"{s.layer:9} {s.name:41} {s.outcome:10} {clock(s.seconds)}" for s in ran]
-            if len(ran) < len(mine):
-                lines.append(f"{layer:9} {f'{len(mine) - len(ran)} of {len(mine)} steps':41} not run")
+            if len(ran) < len(steps):
+                lines.append(f"{layer:9} {f'{len(steps) - len(ran)} of {len(steps)} steps':41} not run")
             if ran:
                 lines.append(f"{layer:9} {'':41} {'':10} {clock(sum(s.seconds for s in ran))}")
         for step in self.steps:
@@ -196,9 +196,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
 
     def refuse_others(what: str, given: Sequence[str], known: Sequence[str]) -> None:
-        others = [name for name in given if name not in known]
-        if others:
-            parser.error(f"{what} is one of {', '.join(known)}; found {', '.join(others)}. Choose one of those.")
+        unknown_names = [name for name in given if name not in known]
+        if unknown_names:
+            parser.error(f"{what} is one of {', '.join(known)}; found {', '.join(unknown_names)}. Choose one of those.")
 
     layers = (*LAYERS, LONG)
     refuse_others("a layer", options.layers, layers)
@@ -206,7 +206,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     runner = Runner(REPO)
     runner.logs.mkdir(parents=True, exist_ok=True)
-    chosen = [layer for layer in layers if layer in (options.layers or LAYERS)]
+    layer_names = [layer for layer in layers if layer in (options.layers or LAYERS)]
     phases = e2e_phases(REPO, options.stack or STACKS)
     plan = {
         "lint": lint_steps(REPO),
@@ -221,18 +221,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         names = [step.name for step in plan[LONG]]
         refuse_others(f"a step of {LONG}", [options.begin], names)
         plan[LONG] = plan[LONG][names.index(options.begin) :]
-    runner.steps = [step for layer in chosen for step in plan[layer]]
+    runner.steps = [step for layer in layer_names for step in plan[layer]]
     with interrupted_politely(runner):
         # ansible-lint has one core for itself for two minutes: the unit tests begin beside it.
-        quick = [[step] for layer in chosen if layer in ("lint", "unit") for step in plan[layer]]
-        runner.run_side_by_side(quick, options.jobs + ("unit" in chosen))
-        scenarios_of_roles = [[step] for step in plan["molecule"] if "molecule" in chosen]
+        quick = [[step] for layer in layer_names if layer in ("lint", "unit") for step in plan[layer]]
+        runner.run_side_by_side(quick, options.jobs + ("unit" in layer_names))
+        scenarios_of_roles = [[step] for step in plan["molecule"] if "molecule" in layer_names]
         runner.run_side_by_side(scenarios_of_roles, options.jobs + 1, show=len(scenarios_of_roles) == 1)
         # Alone: beside scenarios a cluster saves no time on two cores, they write its mirror, and a host under an installation was late (tests/faults).
-        for lanes in phases if "e2e" in chosen else []:
+        for lanes in phases if "e2e" in layer_names else []:
             runner.run_side_by_side(lanes, len(lanes), show=len(lanes) == 1)
         stacks = [step for step in plan[LONG] if step.name.startswith("stacks ")]
-        if LONG in chosen:
+        if LONG in layer_names:
             runner.run_in_order([step for step in plan[LONG] if step not in stacks])
             runner.run_side_by_side([[step] for step in stacks], options.jobs)
     say(runner.summary())

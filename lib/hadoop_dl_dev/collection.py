@@ -132,7 +132,7 @@ def complete_names(directory: Path, names: Names) -> None:
     for path in sorted(directory.rglob("*")):
         if path.is_symlink() or path.suffix not in (".py", ".yml", ".j2"):
             continue
-        text = before = path.read_text(encoding="utf-8")
+        text = original = path.read_text(encoding="utf-8")
         place = path.relative_to(directory)
         if path.suffix == ".py" and place.parts[0] in ("lib", "plugins", "tests"):
             text = python(text, names)
@@ -143,7 +143,7 @@ def complete_names(directory: Path, names: Names) -> None:
             text = templates(text, names)
             if path.suffix == ".yml" and (place.parts[0] == "playbooks" or place.parts[2] in ("tasks", "handlers")):
                 text = tasks(text, names)
-        if text != before:
+        if text != original:
             path.write_text(text, encoding="utf-8")
 
 
@@ -195,9 +195,9 @@ def build(directory: Path, output: Path, when: int) -> Path:
     """The archive as `ansible-galaxy collection build` writes it, in an order and with times that depend on the commit only."""
     program = str(Path(sys.executable).parent / "ansible-galaxy")
     command = [program, "collection", "build", "--force", "--output-path", str(output), str(directory)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise ValueError(f"ansible-galaxy could not build the collection: {done.stderr}")
+    completed = subprocess.run(command, capture_output=True, text=True, check=False)
+    if completed.returncode != 0:
+        raise ValueError(f"ansible-galaxy could not build the collection: {completed.stderr}")
     galaxy = yaml.safe_load((directory / "galaxy.yml").read_text(encoding="utf-8"))
     path = output / f"{galaxy['namespace']}-{galaxy['name']}-{galaxy['version']}.tar.gz"
     with tarfile.open(path) as built:

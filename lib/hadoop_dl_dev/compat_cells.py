@@ -38,8 +38,8 @@ class Table:
     def render(self) -> str:
         lines = [f"## {self.title}", "", *([wrapped(self.text), ""] if self.text else [])]
         lines += [line(self.columns), line(["---"] * len(self.columns))]
-        for others, rows in itertools.groupby(self.rows, key=lambda row: row[1:]):
-            lines.append(line([", ".join(dict.fromkeys(row[0] for row in rows)), *others]))
+        for cells, rows in itertools.groupby(self.rows, key=lambda row: row[1:]):
+            lines.append(line([", ".join(dict.fromkeys(row[0] for row in rows)), *cells]))
         return "\n".join(lines)
 
 
@@ -48,8 +48,8 @@ def of_rows(
 ) -> Table:
     """A table of rows of compat/. Its first cell is marked if the row is unsure; the last column has the sources."""
     lines = [(row, cells(row)) for row in rows]
-    found = [[sure(row, first), *others, links(row["source"])] for row, (first, *others) in lines]
-    return Table(title, text, (*columns, "sources"), found)
+    table_rows = [[sure(row, first), *values, links(row["source"])] for row, (first, *values) in lines]
+    return Table(title, text, (*columns, "sources"), table_rows)
 
 
 def wrapped(text: str, indent: str = "") -> str:

@@ -43,7 +43,7 @@ def stack_row(stack: Stack) -> list[str]:
 
 
 def stacks() -> Table:
-    found = sorted(load_stacks(), key=lambda stack: (version(stack.data["tensorflow"]), stack.name))
+    stack_list = sorted(load_stacks(), key=lambda stack: (version(stack.data["tensorflow"]), stack.name))
     text = (
         "Complete sets with a lock of every artifact by sha256. `built`: TensorFlow must be compiled; the others are wheels. "
         "`driver`: the oldest that its CUDA allows, and the chosen branch and kind of module."
@@ -52,27 +52,27 @@ def stacks() -> Table:
         "stack", "for", "Python", "TensorFlow", "CUDA / cuDNN", "driver", "Keras", "reads", "tensorflow-io", "TensorFlowOnSpark",
         "Spark / Java", "glibc",
     )  # fmt: skip
-    return Table("The named stacks", text, columns, [stack_row(stack) for stack in found])
+    return Table("The named stacks", text, columns, [stack_row(stack) for stack in stack_list])
 
 
 def page(compat: Compat | None = None) -> str:
     """The whole page."""
-    data = compat or load()
-    checked = sorted({str(content["checked"]) for content in data.subjects.values()})
+    matrix = compat or load()
+    checked = sorted({str(content["checked"]) for content in matrix.subjects.values()})
     tables = [
         stacks(),
-        tables_of.tensorflow(data),
-        tables_of.beside(data),
-        tables_of.cuda(data),
-        tables_of.gpus(data),
-        tables_of.drivers(data),
-        tables_of.cudnn(data),
-        tables_of.tfos(data),
-        tables_of.spark(data),
-        tables_of.hadoop(data),
-        tables_of.cdsw(data),
-        tables_of.systems(data),
-        tables_of.facts(data),
+        tables_of.tensorflow(matrix),
+        tables_of.beside(matrix),
+        tables_of.cuda(matrix),
+        tables_of.gpus(matrix),
+        tables_of.drivers(matrix),
+        tables_of.cudnn(matrix),
+        tables_of.tfos(matrix),
+        tables_of.spark(matrix),
+        tables_of.hadoop(matrix),
+        tables_of.cdsw(matrix),
+        tables_of.systems(matrix),
+        tables_of.facts(matrix),
     ]
     contents = "\n".join(f"- [{table.title}](#{anchor(table.title)})" for table in tables)
     dates = f"The sources were last read on {span(checked[0], checked[-1])}. `read` in compat/*.yml has each date."

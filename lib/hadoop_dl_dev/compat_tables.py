@@ -94,7 +94,7 @@ def cuda(compat: Compat) -> Table:
     packaged = {row["os"]: row for row in compat.rows("cuda", "os_support")}
 
     def cells(row: Row) -> list[str]:
-        there = [
+        systems = [
             sure(packaged[name], name.replace("rhel", "RHEL "))
             for name in ("rhel7", "rhel8", "rhel9")
             if version(packaged[name]["first"]) <= version(row["version"]) <= version(packaged[name]["last"])
@@ -106,7 +106,7 @@ def cuda(compat: Compat) -> Table:
             row["bundled_driver"],
             span(row["nvcc_min_cc"], row["nvcc_max_cc"]),
             span(row["gcc_min"], row["gcc_max"]),
-            cell(there),
+            cell(systems),
         ]
 
     text = (
@@ -128,8 +128,8 @@ def cudnn(compat: Compat) -> Table:
 
 def model(compat: Compat, name: str) -> str:
     """A model, with the first driver that knows all its devices where that is younger than its generation."""
-    found = find_gpu(compat, name)
-    return f"{name} ({found.least_driver})" if isinstance(found, Gpu) and found.least_driver else name
+    gpu = find_gpu(compat, name)
+    return f"{name} ({gpu.least_driver})" if isinstance(gpu, Gpu) and gpu.least_driver else name
 
 
 def gpus(compat: Compat) -> Table:
@@ -187,11 +187,11 @@ def drivers(compat: Compat) -> Table:
             for name, span_ in modules.items()
             if int(span_["first_branch"] or 0) <= number <= int(span_["last_branch"] or number)
         ]
-        ended = {True: "ended", False: "", None: "**?**"}[row["is_eol"]]
+        mark = {True: "ended", False: "", None: "**?**"}[row["is_eol"]]
         return [
             row["branch"],
             cell(row["kind"]),
-            f"{row['eol'] or ''} {ended}".strip() or "–",
+            f"{row['eol'] or ''} {mark}".strip() or "–",
             row["latest_known"],
             cell(row["max_cuda"]),
             f"{row['min_cc']} and newer",
@@ -210,9 +210,9 @@ def drivers(compat: Compat) -> Table:
 def tfos(compat: Compat) -> Table:
     def cells(row: Row) -> list[str]:
         least, below = row["tensorflow"]["min"], row["tensorflow"]["below"]
-        wanted = " ".join([*([f"{least} or newer"] if least else []), *([f"older than {below}"] if below else [])])
-        kept = ("tensorflow_distribution", "requires_python", "python_classifiers", "ci_spark")
-        return [row["version"], wanted or "any", *(cell(row[name]) for name in kept)]
+        range_text = " ".join([*([f"{least} or newer"] if least else []), *([f"older than {below}"] if below else [])])
+        names = ("tensorflow_distribution", "requires_python", "python_classifiers", "ci_spark")
+        return [row["version"], range_text or "any", *(cell(row[name]) for name in names)]
 
     text = (
         "`as package`: under which names it finds TensorFlow. `its tests' Spark`: the Spark in its own tests; what was really run is in "
@@ -224,8 +224,8 @@ def tfos(compat: Compat) -> Table:
 
 def spark(compat: Compat) -> Table:
     def cells(row: Row) -> list[str]:
-        kept = ("java", "pypi_hadoop", "gpu_scheduling")
-        return [row["line"], row["latest"], row["python"], *(cell(row[name]) for name in kept)]
+        names = ("java", "pypi_hadoop", "gpu_scheduling")
+        return [row["line"], row["latest"], row["python"], *(cell(row[name]) for name in names)]
 
     text = "`Hadoop inside`: the client in PyPI's pyspark. `schedules GPUs`: with YARN 3.1 or newer."
     columns = ("Spark", "newest", "Python", "Java", "Hadoop inside", "schedules GPUs")

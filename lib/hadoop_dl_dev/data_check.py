@@ -51,26 +51,26 @@ class Difference:
 
 def published(offers: Iterable[Mapping[str, Any]]) -> set[str]:
     """The releases that have a file which pip installs, without pre-releases."""
-    found = set()
+    releases = set()
     for offer in offers:
         match = re.match(r".+?-(\d[^-]*?)(?:-.+\.whl|\.tar\.gz|\.zip)$", str(offer["name"]))
         if match and known(match[1]) and not version(match[1]).is_prerelease:
-            found.add(match[1])
-    return found
+            releases.add(match[1])
+    return releases
 
 
 def release_differences(compat: Compat, offers: Offers) -> Iterator[Difference]:
     """Packages of which the data lists every release."""
     for project, subject, name, read in RELEASES:
-        there = {str(version(text)): text for text in published(offers(project)) if known(text)}
-        here = {str(version(text)): text for row in compat.rows(subject, name) for text in read(row)}
-        newest = max(here, key=version)
-        for text in sorted(set(there) - set(here), key=version):
+        pypi_releases = {str(version(text)): text for text in published(offers(project)) if known(text)}
+        own_releases = {str(version(text)): text for row in compat.rows(subject, name) for text in read(row)}
+        newest = max(own_releases, key=version)
+        for text in sorted(set(pypi_releases) - set(own_releases), key=version):
             if version(text) >= version(FIRST.get(project, "0")):
                 kind = "newer" if version(text) > version(newest) else "missing"
-                said = f"{project} {text} is on PyPI and not in compat/{subject}.yml"
-                yield Difference(kind, said, project, text, subject)
-        for text in sorted(set(here) - set(there), key=version):
+                words = f"{project} {text} is on PyPI and not in compat/{subject}.yml"
+                yield Difference(kind, words, project, text, subject)
+        for text in sorted(set(own_releases) - set(pypi_releases), key=version):
             yield Difference("wrong", f"{project} {text} is in compat/{subject}.yml and not on PyPI")
 
 
@@ -79,31 +79,31 @@ def wheel_differences(compat: Compat, offers: Offers) -> Iterator[Difference]:
     rows = {row["version"]: row for row in compat.rows("tensorflow", "releases")}
     newest = max(rows, key=version)
     for project in ("tensorflow", "tensorflow-cpu", "tensorflow-gpu"):
-        there: dict[str, set[str]] = {}
+        abis: dict[str, set[str]] = {}
         for offer in offers(project):
             match = WHEEL.fullmatch(offer["name"])
             if match and (
                 offer.get("size") is None or offer["size"] > 1_000_000
             ):  # tensorflow-gpu 2.12 is an empty wheel
-                there.setdefault(match["version"], set()).add(match["abi"])
-        here = {
+                abis.setdefault(match["version"], set()).add(match["abi"])
+        own_abis = {
             text: set(wheel["abis"])
             for text, row in rows.items()
             for wheel in row["wheels"]
             if wheel["package"] == project
         }
-        old = {text for text in there if version(text).is_prerelease or version(text) < version(FIRST["tensorflow"])}
-        for text in sorted({*there, *here} - old, key=version):
-            if text not in here:
+        old = {text for text in abis if version(text).is_prerelease or version(text) < version(FIRST["tensorflow"])}
+        for text in sorted({*abis, *own_abis} - old, key=version):
+            if text not in own_abis:
                 kind = "newer" if version(text) > version(newest) else "missing"
-                said = f"{project} {text} is on PyPI and not in compat/tensorflow.yml"
-                yield Difference(kind, said, project, text, "tensorflow")
-            elif text not in there:
+                words = f"{project} {text} is on PyPI and not in compat/tensorflow.yml"
+                yield Difference(kind, words, project, text, "tensorflow")
+            elif text not in abis:
                 yield Difference("wrong", f"{project} {text} is in compat/tensorflow.yml and has no wheel on PyPI")
-            elif here[text] != there[text]:
+            elif own_abis[text] != abis[text]:
                 yield Difference(
                     "wrong",
-                    f"{project} {text} has {sorted(there[text])} on PyPI, and compat/tensorflow.yml {sorted(here[text])}",
+                    f"{project} {text} has {sorted(abis[text])} on PyPI, and compat/tensorflow.yml {sorted(own_abis[text])}",
                 )
 
 
@@ -121,13 +121,13 @@ def metadata_differences(compat: Compat, offers: Offers, metadata: Metadata) -> 
         if wheel is None or not (row.get("requires") or row.get("and_cuda")):
             continue
         own, extra = requirements(metadata(wheel))
-        for wanted, found in ((row.get("requires") or {}, own), (row.get("and_cuda") or {}, extra)):
-            for name, text in wanted.items():
-                if not same_range(str(text), found.get(name, set())):
-                    said = " | ".join(sorted(map(str, found.get(name, ())))) or "nothing"
+        for texts, ranges in ((row.get("requires") or {}, own), (row.get("and_cuda") or {}, extra)):
+            for name, text in texts.items():
+                if not same_range(str(text), ranges.get(name, set())):
+                    words = " | ".join(sorted(map(str, ranges.get(name, ())))) or "nothing"
                     yield Difference(
                         "wrong",
-                        f"tensorflow {row['version']} requires {name} {said} on PyPI, and compat/tensorflow.yml has {text}",
+                        f"tensorflow {row['version']} requires {name} {words} on PyPI, and compat/tensorflow.yml has {text}",
                     )
 
 
@@ -140,8 +140,8 @@ def requirements(text: str) -> tuple[dict[str, set[SpecifierSet]], dict[str, set
             requirement = Requirement(line)
         except InvalidRequirement:
             continue
-        kept = extra if "and-cuda" in str(requirement.marker or "") else own
-        kept.setdefault(requirement.name.lower().replace("_", "-"), set()).add(requirement.specifier)
+        target = extra if "and-cuda" in str(requirement.marker or "") else own
+        target.setdefault(requirement.name.lower().replace("_", "-"), set()).add(requirement.specifier)
     return own, extra
 
 
@@ -156,8 +156,8 @@ def nvidia_differences(compat: Compat, offers: Offers) -> Iterator[Difference]:
     newest = max((row["version"] for row in compat.rows("cuda", "cudnn")), key=version)
     for text in sorted(published(offers("nvidia-cudnn-cu12")), key=version):
         if version(text) > version(newest):
-            said = f"cuDNN {text} is on PyPI and not in compat/cuda.yml"
-            yield Difference("newer", said, "nvidia-cudnn-cu12", text, "cuda")
+            words = f"cuDNN {text} is on PyPI and not in compat/cuda.yml"
+            yield Difference("newer", words, "nvidia-cudnn-cu12", text, "cuda")
     newest = max((row["version"] for row in compat.rows("cuda", "toolkits")), key=version)
     lines = {".".join(text.split(".")[:2]): text for text in sorted(published(offers("cuda-toolkit")), key=version)}
     for line in sorted(lines, key=version):
@@ -167,8 +167,8 @@ def nvidia_differences(compat: Compat, offers: Offers) -> Iterator[Difference]:
     branches = {version(text).minor: text for text in published(offers("nvidia-ml-py"))}  # 13.615.71 is of branch 615
     for branch in sorted(branches):
         if branch > known_branch:
-            said = f"driver branch {branch} has a nvidia-ml-py on PyPI ({branches[branch]}) and is not in compat/drivers.yml"
-            yield Difference("newer", said)
+            words = f"driver branch {branch} has a nvidia-ml-py on PyPI ({branches[branch]}) and is not in compat/drivers.yml"
+            yield Difference("newer", words)
 
 
 def differences(compat: Compat, offers: Offers, metadata: Metadata) -> list[Difference]:

@@ -38,11 +38,11 @@ def fetch_files(project: str) -> list[File]:
 
 
 def of_release(files: Iterable[File], release: str) -> list[File]:
-    return [one for one in files if re.match(rf"[\w.]+-{re.escape(release)}(-|\.tar|\.zip)", one["filename"])]
+    return [file for file in files if re.match(rf"[\w.]+-{re.escape(release)}(-|\.tar|\.zip)", file["filename"])]
 
 
 def common(project: str, files: list[File], release: str) -> Row:
-    days = sorted(str(one.get("upload-time") or "")[:10] for one in files)
+    days = sorted(str(file.get("upload-time") or "")[:10] for file in files)
     return {"released": days[0], "source": [f"https://pypi.org/project/{project}/{release}/#files"]}
 
 
@@ -58,21 +58,21 @@ def keras_row(compat: Compat, files: Files, release: str, metadata: data_check.M
 
 def cudnn_row(compat: Compat, files: Files, release: str, metadata: data_check.Metadata) -> Row:
     """The capabilities are those of the release before: only NVIDIA's support matrix has them."""
-    before = max(compat.rows("cuda", "cudnn"), key=lambda row: version(row["version"]))
-    kept = {key: before[key] for key in ("soname", "min_cc", "cuda") if key in before}
-    source = [*before["source"][:1], "https://pypi.org/project/nvidia-cudnn-cu12/#files"]
-    return {"version": release, **kept, "soname": version(release).major, "source": source, "verified": False}
+    base_row = max(compat.rows("cuda", "cudnn"), key=lambda row: version(row["version"]))
+    fields = {key: base_row[key] for key in ("soname", "min_cc", "cuda") if key in base_row}
+    source = [*base_row["source"][:1], "https://pypi.org/project/nvidia-cudnn-cu12/#files"]
+    return {"version": release, **fields, "soname": version(release).major, "source": source, "verified": False}
 
 
 def tensorflow_row(compat: Compat, files: Files, release: str, metadata: data_check.Metadata) -> Row | None:
     """A release of a line that is in the data; what its wheels contain is assumed to be as in the release before."""
     line = ".".join(release.split(".")[:2])
-    before = next((row for row in reversed(compat.rows("tensorflow", "releases")) if row["line"] == line), None)
+    base_row = next((row for row in reversed(compat.rows("tensorflow", "releases")) if row["line"] == line), None)
     wheels: list[Row] = []
     first: File = {}
-    for project, variant in WHEELS.items() if before else ():
-        found = [(one, data_check.WHEEL.fullmatch(one["filename"])) for one in of_release(files(project), release)]
-        own = [(one, match) for one, match in found if match]
+    for project, variant in WHEELS.items() if base_row else ():
+        matches = [(file, data_check.WHEEL.fullmatch(file["filename"])) for file in of_release(files(project), release)]
+        own = [(file, match) for file, match in matches if match]
         if own:
             wheel = {
                 "package": project,
@@ -80,15 +80,15 @@ def tensorflow_row(compat: Compat, files: Files, release: str, metadata: data_ch
                 "abis": sorted({match["abi"] for _, match in own}, key=lambda abi: int(abi[3:].rstrip("mu") or 0)),
                 "platform_tag": own[0][1]["platform"],
                 "requires_python": own[0][0].get("requires-python"),
-                "size_mb": max(int(one["size"]) for one, _ in own) // 1_000_000,
+                "size_mb": max(int(file["size"]) for file, _ in own) // 1_000_000,
             }
             wheels.append({key: value for key, value in wheel.items() if value is not None})
             first = first or own[0][0]
-    if before is None or not wheels:
+    if base_row is None or not wheels:
         return None
     text = metadata({"url": first["url"], "size": first["size"], "name": first["filename"]})
     parts = {
-        key: {name: said for name in before.get(key) or {} if (said := required(text, name, key == "and_cuda"))}
+        key: {name: spec for name in base_row.get(key) or {} if (spec := required(text, name, key == "and_cuda"))}
         for key in ("requires", "and_cuda")
     }
     row = {"version": release, "line": line, "wheels": wheels, **parts, "verified": False}
@@ -99,10 +99,10 @@ def required(text: str, name: str, extra: bool) -> str:
     """The requirement of a package in METADATA, always or for and-cuda. Forms for several Pythons are joined by |."""
     forms = set()
     for line in HeaderParser().parsestr(text).get_all("Requires-Dist") or []:
-        one = Requirement(line)
-        marker = str(one.marker or "").replace('"', "'")
-        if canonicalize_name(one.name) == name and ("and-cuda" in marker) == extra:
-            forms.add(f"{one.specifier} ; {marker}" if "python_version" in marker else str(one.specifier))
+        need = Requirement(line)
+        marker = str(need.marker or "").replace('"', "'")
+        if canonicalize_name(need.name) == name and ("and-cuda" in marker) == extra:
+            forms.add(f"{need.specifier} ; {marker}" if "python_version" in marker else str(need.specifier))
     return " | ".join(sorted(forms))
 
 
@@ -118,10 +118,10 @@ def row_lines(row: Row) -> list[str]:
     lines = []
     for key, value in row.items():
         if isinstance(value, dict):
-            lines += [f"{key}:", *(f"  {name}: {json.dumps(one)}" for name, one in value.items())]
+            lines += [f"{key}:", *(f"  {name}: {json.dumps(item)}" for name, item in value.items())]
         elif isinstance(value, list) and value and isinstance(value[0], dict):
             lines.append(f"{key}:")
-            lines += [f"  {line}" for one in value for line in row_lines(one)]
+            lines += [f"  {line}" for item in value for line in row_lines(item)]
         else:
             lines.append(f"{key}: {json.dumps(value)}")
     return [("  - " if place == 0 else "    ") + line for place, line in enumerate(lines)]
@@ -156,17 +156,17 @@ def proposal(
     """A diff of compat/ with the rows of what is newer or missing, and what a person must look up."""
     texts: dict[str, str] = {}
     by_hand = []
-    for one in found:
-        path = f"{one.subject}.yml"
-        old = texts.get(path) or (DIRECTORY / path).read_text(encoding="utf-8") if one.subject else ""
+    for item in found:
+        path = f"{item.subject}.yml"
+        old = texts.get(path) or (DIRECTORY / path).read_text(encoding="utf-8") if item.subject else ""
         new = old
-        if one.project == "pyspark":
-            new = spark_line(old, one.release)
-        elif one.project in ROWS:
-            row = ROWS[one.project](compat, files, one.release, metadata)
+        if item.project == "pyspark":
+            new = spark_line(old, item.release)
+        elif item.project in ROWS:
+            row = ROWS[item.project](compat, files, item.release, metadata)
             new = inserted(old, row) if row else old
         if new == old:  # tensorflow-cpu is in the row of tensorflow
-            by_hand += [] if f'  - version: "{one.release}"\n' in old and one.subject == "tensorflow" else [str(one)]
+            by_hand += [] if f'  - version: "{item.release}"\n' in old and item.subject == "tensorflow" else [str(item)]
         else:
             texts[path] = new
     return "".join(diff_lines(texts, today)), by_hand
@@ -190,11 +190,11 @@ def update(compat: Compat, found: Iterable[data_check.Difference]) -> int:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Exit status 0: nothing is missing or wrong; 1: something is."""
-    given = list(arguments or ())
-    if given[:1] == ["gpus"]:
+    words = list(arguments or ())
+    if words[:1] == ["gpus"]:
         from hadoop_dl_dev import gpu_table
 
-        return gpu_table.main(given[1:])
+        return gpu_table.main(words[1:])
     from hadoop_dl.cli import mirror
 
     parser = Parser(
@@ -202,18 +202,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         description="Compare compat/ with PyPI. `data gpus` writes the table of GPUs.",
         allow_abbrev=False,
     )
-    what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument("--check", action="store_true", help="print what is newer, missing or wrong")
-    what.add_argument(
+    group = parser.add_mutually_exclusive_group(required=True)
+    group.add_argument("--check", action="store_true", help="print what is newer, missing or wrong")
+    group.add_argument(
         "--update", action="store_true", help="print rows for what is newer or missing, as a diff: | git apply"
     )
-    asked = parser.parse_args(given)
-    found = data_check.differences(load(), mirror.offers, data_check.fetch_metadata)
-    if asked.update:
-        return update(load(), [one for one in found if one.kind != "wrong"])
-    for difference in found:
+    options = parser.parse_args(words)
+    differences = data_check.differences(load(), mirror.offers, data_check.fetch_metadata)
+    if options.update:
+        return update(load(), [difference for difference in differences if difference.kind != "wrong"])
+    for difference in differences:
         print(difference)
-    count = {kind: sum(one.kind == kind for one in found) for kind in ("newer", "missing", "wrong")}
+    count = {kind: sum(difference.kind == kind for difference in differences) for kind in ("newer", "missing", "wrong")}
     print(
         f"compat/ against PyPI: {count['newer']} newer there, {count['missing']} missing here, {count['wrong']} wrong."
     )

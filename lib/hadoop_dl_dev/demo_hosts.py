@@ -83,8 +83,8 @@ def start(count: int, base: demo.Cluster) -> dict[str, str]:
 
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(start_one, names))
-    shown = "{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}"
-    return {name: nodes.inspect(name, shown) or "" for name in names}
+    template = "{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}"
+    return {name: nodes.inspect(name, template) or "" for name in names}
 
 
 def write_inventory(directory: Path, hosts: dict[str, str], base: demo.Cluster) -> None:

@@ -99,10 +99,10 @@ def releases(modules: Path) -> list[str]:
 
 def listed_devices(text: str) -> dict[str, list[str]]:
     """The table of a README: names by device id."""
-    found: dict[str, list[str]] = {}
+    names: dict[str, list[str]] = {}
     for name, device in ROW.findall(text):
-        found.setdefault(device.lower(), []).append(name.removeprefix("NVIDIA ").strip())
-    return found
+        names.setdefault(device.lower(), []).append(name.removeprefix("NVIDIA ").strip())
+    return names
 
 
 def support(lists: Mapping[str, Iterable[str]]) -> dict[str, tuple[list[str], list[str]]]:
@@ -114,69 +114,69 @@ def support(lists: Mapping[str, Iterable[str]]) -> dict[str, tuple[list[str], li
     for release in sorted(lists, key=numbers):
         branches.setdefault(release.split(".")[0], []).append(release)
     oldest = next(iter(branches.values()))[0]
-    found = {}
+    rows = {}
     for device in sorted({device for listed in lists.values() for device in listed} - set(lists[oldest])):
         first: list[str] = []
         absent: list[str] = []
-        lost = False
+        gap = False
         for branch, published in branches.items():
-            there = [release for release in published if device in lists[release]]
-            if there:
-                lost = lost or any(device not in lists[release] for release in published[published.index(there[0]) :])
-                if there[0] != published[0] or not first:
-                    first.append(there[0])
+            matches = [release for release in published if device in lists[release]]
+            if matches:
+                gap = gap or any(device not in lists[release] for release in published[published.index(matches[0]) :])
+                if matches[0] != published[0] or not first:
+                    first.append(matches[0])
             elif first:
                 absent.append(branch)
-        found[device] = (first, [] if lost else absent)
-    return found
+        rows[device] = (first, [] if gap else absent)
+    return rows
 
 
 def chips(text: str) -> dict[str, tuple[str, str]]:
     """Chip and name of each graphics device of vendor 10de in pci.ids."""
-    found = {}
+    rows = {}
     section = text.partition("\n10de  ")[2]
     for line in section.splitlines()[1:]:
         if line and not line.startswith(("\t", "#")):
             break  # the next vendor
         match = re.match(r"\t([0-9a-f]{4})  ([A-Z]{2}\d{3})[A-Z]*(?: / GN[\w-]+)?(?: \[(.+)\])?\s*$", line)
         if match and match[2] in CHIPS and match[3] and not NO_GPU.search(match[3]) and match[3] != match[2]:
-            found[match[1]] = (match[2], match[3])
-    return found
+            rows[match[1]] = (match[2], match[3])
+    return rows
 
 
 def devices(modules: Path, pci_ids: str) -> tuple[list[Device], str]:
     """Every device with a known chip, and the newest release that was read."""
     read = {release: listed_devices(git(modules, "show", f"{release}:README.md")) for release in releases(modules)}
     lists = {release: listed for release, listed in read.items() if listed}  # the first release has no list
-    known, names = support(lists), chips(pci_ids)
+    branches, names = support(lists), chips(pci_ids)
     newest = max(lists, key=numbers)
-    found = []
+    rows = []
     for device in sorted({*names, *(device for listed in lists.values() for device in listed)}):
         chip, own = names.get(device, ("", ""))
         if not chip:
             chip = chip_near(device, names)
         if not chip:
             continue
-        said = [name for release in reversed(lists) for name in lists[release].get(device, [])]
-        called = list(dict.fromkeys([*said[:1], *([own] if own else []), *said]))
+        listed_names = [name for release in reversed(lists) for name in lists[release].get(device, [])]
+        all_names = list(dict.fromkeys([*listed_names[:1], *([own] if own else []), *listed_names]))
         # Turing is older than the list, and mining cards were added to it years after they were supported.
-        late = not chip.startswith("TU") and not any("CMP" in name for name in called)
-        first, absent = known.get(device, ([], [])) if late else ([], [])
-        found.append(Device(device, chip, called, first, absent))
-    return found, newest
+        late = not chip.startswith("TU") and not any("CMP" in name for name in all_names)
+        first, absent = branches.get(device, ([], [])) if late else ([], [])
+        rows.append(Device(device, chip, all_names, first, absent))
+    return rows, newest
 
 
 def chip_near(device: str, names: Mapping[str, tuple[str, str]]) -> str:
     """The chip of the devices with the same first three digits, where pci.ids lacks one and they are all of one chip."""
-    near = {chip for other, (chip, _) in names.items() if other[:3] == device[:3]}
+    near = {chip for key, (chip, _) in names.items() if key[:3] == device[:3]}
     return near.pop() if len(near) == 1 else ""
 
 
 def page(modules: Path, pci_ids: str, checked: str) -> str:
-    found, newest = devices(modules, pci_ids)
+    rows, newest = devices(modules, pci_ids)
     version = re.search(r"^#\s+Version: (\S+)", pci_ids, re.MULTILINE)
     head = HEAD.format(checked=checked, driver=newest, ids=version[1] if version else "unknown")
-    return head + "\n".join(device.line() for device in found) + "\n"
+    return head + "\n".join(device.line() for device in rows) + "\n"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -188,12 +188,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--check", action="store_true", help="change nothing; exit 1 when the file is not what they say"
     )
     options = parser.parse_args(arguments)
-    before = PAGE.read_text(encoding="utf-8") if PAGE.is_file() else ""
-    checked = options.date or (yaml.safe_load(before)["checked"] if before else "")
+    old_text = PAGE.read_text(encoding="utf-8") if PAGE.is_file() else ""
+    checked = options.date or (yaml.safe_load(old_text)["checked"] if old_text else "")
     if not checked:
         parser.error("--date is required for the first file")
     text = page(options.modules, options.pci_ids.read_text(encoding="utf-8"), checked)
-    if text == before:
+    if text == old_text:
         print(f"{PAGE.name} is current.")
         return 0
     if options.check:

@@ -39,8 +39,8 @@ def written(value: Any) -> str:
 @cache
 def defaults(role: str) -> dict[str, Any]:
     path = REPOSITORY / "roles" / role / "defaults" / "main.yml"
-    found: dict[str, Any] = yaml.load(path.read_text(encoding="utf-8"), Loader=LOADER)  # noqa: S506 (both are safe loaders)
-    return found
+    content: dict[str, Any] = yaml.load(path.read_text(encoding="utf-8"), Loader=LOADER)  # noqa: S506 (both are safe loaders)
+    return content
 
 
 def default(given: forms.Input) -> str:
@@ -74,18 +74,18 @@ def table(rows: Iterable[tuple[str, ...]]) -> str:
 def section(role: str, known: Sequence[forms.Input]) -> str:
     """The inputs of a role as a table, and the names of those that a site does not set."""
     reserved = inputs.reserved(REPOSITORY)
-    rows = [row(given) for given in known if given.name not in reserved]
-    names = ", ".join(f"`{given.name}`" for given in known if given.name in reserved)
+    rows = [row(entry) for entry in known if entry.name not in reserved]
+    names = ", ".join(f"`{entry.name}`" for entry in known if entry.name in reserved)
     only = textwrap.fill(f"Only the playbooks set {names}.", 100, break_on_hyphens=False) if names else ""
     heading = f"Role [{role}](../roles/{role})" if role else "For all roles"
     return "\n\n".join(filter(None, [f"## {heading}", table(rows) if rows else "", only])) + "\n"
 
 
 def page() -> str:
-    known = sorted(inputs.all_inputs(REPOSITORY).values(), key=lambda given: given.name)
+    entries = sorted(inputs.all_inputs(REPOSITORY).values(), key=lambda given: given.name)
     sections = [HEAD]
-    for role in sorted({given.role for given in known}):
-        sections.append(section(role, [given for given in known if given.role == role]))
+    for role in sorted({entry.role for entry in entries}):
+        sections.append(section(role, [entry for entry in entries if entry.role == role]))
     names = "\n".join(f"| `{name}` | {reason} |" for name, reason in forms.table()["refused"].items())
     sections.append(f"## Names that are no inputs\n\n| refused | because |\n| --- | --- |\n{names}\n")
     return "\n".join(sections)

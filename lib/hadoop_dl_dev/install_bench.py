@@ -132,8 +132,8 @@ def measure(rounds: int) -> str:
     """
     first, second = STACKS
     steps = ((first, first), (f"{second}, beside it", second), (f"repair of {first}", first))
-    others: dict[str, list[tuple[Cost, float]]] = {}
-    times: dict[str, list[tuple[Cost, Cost]]] = {what: [] for what, _ in steps}
+    tool_costs: dict[str, list[tuple[Cost, float]]] = {}
+    times: dict[str, list[tuple[Cost, Cost]]] = {title: [] for title, _ in steps}
     trees: dict[str, tuple[int, int]] = {}
     for stack in STACKS:
         fetch_artifacts(stacks.load_stack(stack).artifacts(PYTHON), CACHE, progress=print)
@@ -143,32 +143,32 @@ def measure(rounds: int) -> str:
             shutil.rmtree(DIRECTORY, ignore_errors=True)
             DIRECTORY.mkdir(parents=True)
             os.sync()  # what was deleted is written now, and not during the installation
-            for step, (what, stack) in enumerate(steps):
-                if what.startswith("repair"):
+            for step, (title, stack) in enumerate(steps):
+                if title.startswith("repair"):
                     damage(next((root / "envs").glob(f"{stack}-*.1")))
                 began = measurements.now()
                 tree = install(root, url, stack)
                 spent, installed = measurements.since(began), measurements.now()
                 copy(tree, DIRECTORY / f"copy-{step}")  # deleted later: that slows the disk down
-                times[what].append((spent, measurements.since(installed)))
-                trees[what] = size(tree)
-                if what == first:
+                times[title].append((spent, measurements.since(installed)))
+                trees[title] = size(tree)
+                if title == first:
                     place = DIRECTORY / f"tools-{number}"
                     for name, commands in other_tools(stack, tree, place).items():
                         began = measurements.now()
                         for command in [*commands, ["sync", "-f", str(place)]]:
                             subprocess.run(command, check=True)
-                        taken = measurements.since(began)
-                        others.setdefault(name, []).append((taken, taken.wall / spent.wall))
+                        tool_cost = measurements.since(began)
+                        tool_costs.setdefault(name, []).append((tool_cost, tool_cost.wall / spent.wall))
     shutil.rmtree(DIRECTORY)
     rows: list[tuple[object, ...]] = []
-    for what, pairs in times.items():
+    for title, pairs in times.items():
         ratio = measurements.spread((spent.wall / copied.wall for spent, copied in pairs), 1)
-        seconds = [shown([pair[which] for pair in pairs]) for which in (0, 1)]
-        rows.append((what, *trees[what], *seconds, ratio))
+        seconds = [shown([pair[index] for pair in pairs]) for index in (0, 1)]
+        rows.append((title, *trees[title], *seconds, ratio))
     tools = [
         (name, shown([cost for cost, _ in shares]), f"{statistics.median(ratio for _, ratio in shares):.2f}")
-        for name, shares in others.items()
+        for name, shares in tool_costs.items()
     ]
     return f"{measurements.table(HEAD, rows)}\n\n{measurements.table(('what', 's (CPU)', 'to the first installation'), tools)}"
 

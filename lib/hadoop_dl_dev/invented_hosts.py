@@ -21,8 +21,8 @@ def answer(parts: Mapping[str, Any] | None = None) -> Json:
 
 def host(name: str, groups: Iterable[str], variables: Mapping[str, Any], parts: Mapping[str, Any] | None) -> Host:
     """A host that answered this, or that did not answer (None)."""
-    given = None if parts is None else answer(parts)
-    return host_of(name, groups, variables, given)
+    facts = None if parts is None else answer(parts)
+    return host_of(name, groups, variables, facts)
 
 
 def facts(parts: Mapping[str, Any] | None = None) -> HostFacts:
@@ -31,36 +31,36 @@ def facts(parts: Mapping[str, Any] | None = None) -> HostFacts:
 
 def altered(host: Host, change: Callable[[Json], Any]) -> Host:
     """The host after a change of its answer."""
-    found = typed.as_json(host.known)
-    change(found)
-    return replace(host, facts=read_facts(found))
+    content = typed.as_json(host.known)
+    change(content)
+    return replace(host, facts=read_facts(content))
 
 
 def after(host: Host, made: Plan) -> Host:
     """The host as it reads once everything that the plan names was done."""
     part = made.hosts[host.name]
     environment = part["environment"]
-    environments = [environment, *(one["environment"] for one in part["additional"])]
-    there = {
+    environments = [environment, *(extra["environment"] for extra in part["additional"])]
+    state = {
         "current": environment or None,
         "environments": {name: {"problem": None} for name in environments if name},
         "receipts": {name: {"digest": digest, "problem": None} for name, digest in part["digests"].items()},
     }
-    return altered(host, lambda found: found.update(deeplearning=there))
+    return altered(host, lambda found: found.update(deeplearning=state))
 
 
 def completed(hint: Any, value: Any) -> Any:
     """The value with everything that its type requires and that is missing: nothing, in its form."""
     if typing.get_origin(hint) in typed.UNIONS:
-        inner = next(one for one in typing.get_args(hint) if one is not type(None))
+        inner = next(item for item in typing.get_args(hint) if item is not type(None))
         return None if value is None else completed(inner, value)
     if dataclasses.is_dataclass(hint) and isinstance(value, Mapping):
         hints = typed.fields(typing.cast(type, hint))
         required = {field.name for field in dataclasses.fields(hint) if field.default is dataclasses.MISSING}
-        known = {name: completed(hints[name], value[name]) for name in hints if name in value}
-        return {name: empty(hints[name]) for name in hints if name in required} | known
+        members = {name: completed(hints[name], value[name]) for name in hints if name in value}
+        return {name: empty(hints[name]) for name in hints if name in required} | members
     if typing.get_origin(hint) is tuple:
-        return [completed(typing.get_args(hint)[0], one) for one in value]
+        return [completed(typing.get_args(hint)[0], item) for item in value]
     return value
 
 

@@ -27,12 +27,12 @@ RUNS = (
 def measure() -> str:
     """A Markdown table: of each run its seconds, and what crossed the link of the data node with the most bytes."""
     base = demo_hosts.cluster(installed=False)
-    data = {base.addresses[host] for host in base.data_hosts}
+    data_addresses = {base.addresses[host] for host in base.data_hosts}
     rows = []
     for name, playbook in RUNS:
         with phase(name), tempfile.TemporaryDirectory(prefix="b") as directory:
             seconds, links = over_links(base, playbook, Path(directory))
-        most = max((link for link in links if link["host"] in data), key=lambda link: int(link["up"]))
+        most = max((link for link in links if link["host"] in data_addresses), key=lambda link: int(link["up"]))
         sizes = [f"{most[way] / 1000:.0f}" for way in ("up", "down")]
         rows.append((name, f"{seconds:.1f}", *sizes, most["rounds"]))
     return measurements.table(("run", "seconds", "KB to a host", "KB from it", "rounds"), rows)

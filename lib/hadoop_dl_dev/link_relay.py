@@ -51,8 +51,8 @@ class Link:
     def deliver(self, on_its_way: queue.Queue[tuple[float, bytes]], write: Callable[[bytes], None]) -> None:
         free = 0.0  # when the link has sent what came before
         while True:
-            came, data = on_its_way.get()
-            free = max(free, came) + 8 * len(data) / self.rate
+            arrival, data = on_its_way.get()
+            free = max(free, arrival) + 8 * len(data) / self.rate
             time.sleep(max(0.0, free + self.delay - time.monotonic()))
             with contextlib.suppress(OSError):
                 write(data)

@@ -22,13 +22,13 @@ class Cost:
 
 
 def now() -> Cost:
-    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return Cost(time.monotonic(), sum(one.ru_utime + one.ru_stime for one in used))
+    usages = [resource.getrusage(target) for target in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return Cost(time.monotonic(), sum(usage.ru_utime + usage.ru_stime for usage in usages))
 
 
 def since(began: Cost) -> Cost:
-    ended = now()
-    return Cost(ended.wall - began.wall, ended.cpu - began.cpu)
+    end = now()
+    return Cost(end.wall - began.wall, end.cpu - began.cpu)
 
 
 def fresh_round(module: str, *arguments: object) -> dict[str, Any]:
@@ -41,8 +41,8 @@ def fresh_round(module: str, *arguments: object) -> dict[str, Any]:
 
 def spread(values: Iterable[float], digits: int = 0) -> str:
     """Median, and the least and the greatest in brackets."""
-    given = list(values)
-    median, least, most = (f"{value:.{digits}f}" for value in (statistics.median(given), min(given), max(given)))
+    numbers = list(values)
+    median, least, most = (f"{value:.{digits}f}" for value in (statistics.median(numbers), min(numbers), max(numbers)))
     return f"{median} ({least} - {most})"
 
 

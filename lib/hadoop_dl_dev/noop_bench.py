@@ -49,9 +49,9 @@ def loop_script(directory: Path, hosts: dict[str, str], base: Cluster) -> list[s
 
 
 def site(directory: Path, control: Path) -> None:
-    said = demo_hosts.play(directory / "hosts.yml", "site.yml", control=control)
-    if "nothing to do" not in said:
-        raise DemoError(f"The run must find nothing to do, but ended with:\n{said[-3000:]}")
+    output = demo_hosts.play(directory / "hosts.yml", "site.yml", control=control)
+    if "nothing to do" not in output:
+        raise DemoError(f"The run must find nothing to do, but ended with:\n{output[-3000:]}")
 
 
 def timed(work: Callable[[], object]) -> Cost:
@@ -66,15 +66,15 @@ def measure(hosts: Sequence[int], rounds: int) -> str:
     # An ssh control socket's path must be short.
     with (
         demo_hosts.light_containers(base, max(hosts)) as everyone,
-        tempfile.TemporaryDirectory() as made,
+        tempfile.TemporaryDirectory() as top,
         tempfile.TemporaryDirectory(prefix="b") as short,
     ):
         control = Path(short)
         for count in sorted(hosts):
-            directory = Path(made) / str(count)
-            chosen = dict(list(everyone.items())[:count])
-            demo_hosts.write_inventory(directory, chosen, base)
-            loop = loop_script(directory, chosen, base)
+            directory = Path(top) / str(count)
+            subset = dict(list(everyone.items())[:count])
+            demo_hosts.write_inventory(directory, subset, base)
+            loop = loop_script(directory, subset, base)
             costs: dict[str, list[Cost]] = {way: [] for way in WAYS}
             results[count] = costs
             with phase(f"{count} hosts, {rounds} rounds"):

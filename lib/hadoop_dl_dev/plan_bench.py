@@ -48,12 +48,12 @@ def once(site: str, count: str, verdicts: str) -> None:
     target.VERDICTS = Path(verdicts)
     hosts = [host(number, SITES[site]) for number in range(int(count))]
     begin = time.process_time()
-    made = plan.make_plan(hosts, target.REPOSITORY)
-    made.table()
-    json.dumps(made.as_json())
-    made.changes()
+    new_plan = plan.make_plan(hosts, target.REPOSITORY)
+    new_plan.table()
+    json.dumps(new_plan.as_json())
+    new_plan.changes()
     seconds = time.process_time() - begin
-    print(json.dumps({"seconds": seconds, "rows": len(made.rows), "verdicts": len(target.verdicts().new)}))
+    print(json.dumps({"seconds": seconds, "rows": len(new_plan.rows), "verdicts": len(target.verdicts().new)}))
 
 
 def measure(hosts: list[int], rounds: int) -> str:
@@ -67,6 +67,6 @@ def measure(hosts: list[int], rounds: int) -> str:
                     arguments = (site, count, Path(directory, "verdicts.json"))
                     first.append(measurements.fresh_round("plan_bench", *arguments))
                     following.append(measurements.fresh_round("plan_bench", *arguments))
-            times = [measurements.spread(one["seconds"] * 1000 for one in plans) for plans in (first, following)]
+            times = [measurements.spread(sample["seconds"] * 1000 for sample in plans) for plans in (first, following)]
             rows.append((site, count, first[0]["verdicts"], first[0]["rows"], *times))
     return measurements.table(HEAD, rows)

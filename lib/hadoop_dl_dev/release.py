@@ -27,17 +27,17 @@ class Refused(Exception):
 
 
 def git(repository: Path, *arguments: str) -> bytes:
-    done = subprocess.run(["git", *arguments], cwd=repository, capture_output=True, check=False)
-    if done.returncode != 0:
-        raise Refused(f"A release is made in a clone, but git reports: {done.stderr.decode().strip()}")
-    return done.stdout
+    completed = subprocess.run(["git", *arguments], cwd=repository, capture_output=True, check=False)
+    if completed.returncode != 0:
+        raise Refused(f"A release is made in a clone, but git reports: {completed.stderr.decode().strip()}")
+    return completed.stdout
 
 
 def only(pattern: re.Pattern[str], text: str) -> str:
-    found = pattern.findall(text)
-    if len(found) != 1:
-        raise Refused(f"pyproject.toml must have one line like {pattern.pattern}, but has {len(found)}.")
-    return str(found[0])
+    matches = pattern.findall(text)
+    if len(matches) != 1:
+        raise Refused(f"pyproject.toml must have one line like {pattern.pattern}, but has {len(matches)}.")
+    return str(matches[0])
 
 
 def check(repository: Path, version: str) -> None:

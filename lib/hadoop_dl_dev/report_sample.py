@@ -79,42 +79,42 @@ def node(number: int, gpus: int) -> Json:
 
 def bare_hosts(count: int) -> list[Host]:
     """One edge node and one mirror host in a hundred, the rest data nodes with two GPUs."""
-    found = []
+    hosts = []
     for number in range(count):
         group, gpus = {0: ("edge_nodes", 0), 1: ("mirror_host", 0)}.get(number % 100, ("data_nodes", 2))
         name = f"{group.split('_')[0]}{number:04d}"
         variables = {**SITE, **({"gpu_count": 2} if gpus else {})}
-        found.append(host_of(name, (group,), variables, node(number, gpus)))
-    return found
+        hosts.append(host_of(name, (group,), variables, node(number, gpus)))
+    return hosts
 
 
 def installed(hosts: list[Host]) -> list[Host]:
     """The hosts after site.yml."""
-    made = plan.make_plan(hosts, REPOSITORY)
-    if made.problems:
-        raise SystemExit(made.failure())
-    found = []
+    new_plan = plan.make_plan(hosts, REPOSITORY)
+    if new_plan.problems:
+        raise SystemExit(new_plan.failure())
+    new_hosts = []
     for host in hosts:
-        done = invented_hosts.after(host, made)
-        if done.known.deeplearning.current:
-            done = invented_hosts.altered(
-                done, lambda answer: answer["deeplearning"]["environments"].update({OLD: {"problem": None}})
+        new_host = invented_hosts.after(host, new_plan)
+        if new_host.known.deeplearning.current:
+            new_host = invented_hosts.altered(
+                new_host, lambda answer: answer["deeplearning"]["environments"].update({OLD: {"problem": None}})
             )
-        found.append(done)
-    return found
+        new_hosts.append(new_host)
+    return new_hosts
 
 
 def distorted(number: int, host: Host) -> tuple[Host, Asked]:
     """The host as the report finds it, and what report_facts answered."""
     facts: Json = typed.as_json(host.known)
-    data = "data_nodes" in host.groups
+    is_data_node = "data_nodes" in host.groups
     health: dict[str, tuple[Outcome, str]] = dict.fromkeys(QUESTIONS, ("PASS", "well"))
     if number % 97 == 5:
-        said = f"ssh: connect to host {host.name} port 22: No route to host"
-        return replace(host, facts=None), Asked(unanswered=said)
-    if data and number % 41 == 7:
+        message = f"ssh: connect to host {host.name} port 22: No route to host"
+        return replace(host, facts=None), Asked(unanswered=message)
+    if is_data_node and number % 41 == 7:
         health["ecc_errors"] = ("FAIL", ECC)
-    if data and number % 89 == 12:
+    if is_data_node and number % 89 == 12:
         health["xid"] = ("FAIL", XID)
         facts["nvidia"]["gpus"].pop()
     if number % 23 == 9 and facts["deeplearning"]["current"]:
@@ -126,8 +126,8 @@ def distorted(number: int, host: Host) -> tuple[Host, Asked]:
         facts["kernel"] |= {"running": KERNELS[1], "default_boot": KERNELS[0]}
     answers = tuple(Answer(name, outcome, text) for name, (outcome, text) in health.items())
     times = Times(NOW - number % 9 * DAY, NOW - number % 9 * DAY + 300)
-    asked = Asked(Health(answers if facts["nvidia"]["gpus"] else None), times)
-    return replace(host, facts=read_facts(facts)), asked
+    reply = Asked(Health(answers if facts["nvidia"]["gpus"] else None), times)
+    return replace(host, facts=read_facts(facts)), reply
 
 
 def sample(count: int) -> Json:
@@ -135,15 +135,15 @@ def sample(count: int) -> Json:
     pairs = [distorted(number, host) for number, host in enumerate(installed(bare_hosts(count)))]
     hosts = [host for host, _ in pairs]
     answers = {host.name: answer for host, answer in pairs}
-    made = plan.make_plan(hosts, REPOSITORY, grouped=False)
-    return report.make_report(hosts, answers, made, {}, NOW, ["inventories/mysite"])
+    new_plan = plan.make_plan(hosts, REPOSITORY, grouped=False)
+    return report.make_report(hosts, answers, new_plan, {}, NOW, ["inventories/mysite"])
 
 
 def main() -> None:
     count, directory = int(sys.argv[1]), Path(sys.argv[2])
-    found = sample(count)
+    site_report = sample(count)
     begin = time.process_time()
-    report_files.write(found, directory)
+    report_files.write(site_report, directory)
     seconds = time.process_time() - begin
     print(f"{count} hosts: {seconds:.2f} s of processor time to write")
     for path in sorted(directory.iterdir()):

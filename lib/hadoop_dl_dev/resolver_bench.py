@@ -66,21 +66,21 @@ def once(count: str) -> None:
     facts = time.perf_counter()
     profiles = [read_facts(answer).profile for answer in nodes]
     kinds = [(number % len(REQUESTS), profile) for number, profile in enumerate(profiles)]
-    known = {kind: fits(REQUESTS[kind[0]], kind[1]) for kind in dict.fromkeys(kinds)}
+    verdicts = {kind: fits(REQUESTS[kind[0]], kind[1]) for kind in dict.fromkeys(kinds)}
     end = time.perf_counter()
-    found = {
+    row = {
         "data": data - begin,
         "facts": facts - data,
         "resolving": end - facts,
-        "fits": sum(known[kind] for kind in kinds),
-        "kinds": len(known),
+        "fits": sum(verdicts[kind] for kind in kinds),
+        "kinds": len(verdicts),
     }
-    print(json.dumps(found))
+    print(json.dumps(row))
 
 
 def measure(hosts: int, rounds: int) -> str:
     """A Markdown table: medians, and the spread of what counts."""
-    found = [measurements.fresh_round("resolver_bench", hosts) for _ in range(rounds)]
-    times = [measurements.spread(one[name] * 1000 for one in found) for name in ("data", "facts", "resolving")]
-    ratio = statistics.median(one["resolving"] / one["facts"] for one in found)
-    return measurements.table(HEAD, [(hosts, found[0]["kinds"], found[0]["fits"], *times, f"{ratio:.0f}")])
+    results = [measurements.fresh_round("resolver_bench", hosts) for _ in range(rounds)]
+    times = [measurements.spread(entry[name] * 1000 for entry in results) for name in ("data", "facts", "resolving")]
+    ratio = statistics.median(entry["resolving"] / entry["facts"] for entry in results)
+    return measurements.table(HEAD, [(hosts, results[0]["kinds"], results[0]["fits"], *times, f"{ratio:.0f}")])

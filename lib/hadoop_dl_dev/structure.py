@@ -100,7 +100,7 @@ def cycles(tree: Tree) -> Measure:
     """Groups of modules that import each other, directly or through others: in lib/, in plugins, and in a role's program."""
     imports = imports_of(tree, "lib/", "plugins/", "roles/")
     reach = {module: closure(module, imports) for module in imports}
-    groups = {frozenset(other for other in reach[one] if one in reach[other]) for one in reach if one in reach[one]}
+    groups = {frozenset(end for end in reach[begin] if begin in reach[end]) for begin in reach if begin in reach[begin]}
     return Measure.of(
         "import_cycles",
         "groups of modules that import each other",
@@ -111,10 +111,10 @@ def cycles(tree: Tree) -> Measure:
 def upward(tree: Tree) -> Measure:
     """Imports against the order of LAYERS: a module may import its own layer and those after it."""
     places = [
-        f"{module} imports {other}"
-        for module, others in imports_of(tree, "lib/").items()
-        for other in sorted(others)
-        if layer(other) < layer(module)
+        f"{module} imports {target}"
+        for module, targets in imports_of(tree, "lib/").items()
+        for target in sorted(targets)
+        if layer(target) < layer(module)
     ]
     return Measure.of("upward_imports", f"imports against {' → '.join(LAYERS)}", sorted(places))
 
@@ -151,21 +151,21 @@ def imported(text: str, known: set[str], module: str) -> Iterator[str]:
             parents = module.split(".")[: -node.level] if node.level else []
             names = [".".join([*parents, *filter(None, [node.module]), alias.name]) for alias in node.names]
         for name in names:
-            found = name if name in known else name.rpartition(".")[0]
-            if found in known and found != module:
-                yield found
+            target = name if name in known else name.rpartition(".")[0]
+            if target in known and target != module:
+                yield target
 
 
 def closure(start: str, edges: dict[str, set[str]]) -> set[str]:
     """Everything that can be reached from `start`; `start` itself only over a cycle."""
-    found: set[str] = set()
+    modules: set[str] = set()
     pending = list(edges[start])
     while pending:
-        one = pending.pop()
-        if one not in found:
-            found.add(one)
-            pending += edges[one]
-    return found
+        module = pending.pop()
+        if module not in modules:
+            modules.add(module)
+            pending += edges[module]
+    return modules
 
 
 def longer(tree: Tree, names: Sequence[str], limit: int) -> list[str]:
@@ -174,13 +174,13 @@ def longer(tree: Tree, names: Sequence[str], limit: int) -> list[str]:
 
 
 def long_files(tree: Tree) -> Measure:
-    what = f"Python files outside tests of more than {LONG_FILE} lines"
-    return Measure.of("long_python_files", what, longer(tree, tree.python(), LONG_FILE))
+    title = f"Python files outside tests of more than {LONG_FILE} lines"
+    return Measure.of("long_python_files", title, longer(tree, tree.python(), LONG_FILE))
 
 
 def long_tasks(tree: Tree) -> Measure:
-    what = f"task files of more than {LONG_TASKS} lines"
-    return Measure.of("long_task_files", what, longer(tree, tree.tasks(), LONG_TASKS))
+    title = f"task files of more than {LONG_TASKS} lines"
+    return Measure.of("long_task_files", title, longer(tree, tree.tasks(), LONG_TASKS))
 
 
 def median_tasks(tree: Tree) -> Measure:
@@ -198,10 +198,10 @@ def long_expressions(tree: Tree) -> Measure:
     for name in tree.yaml("roles/", "playbooks/"):
         if "/meta/" in name:
             continue
-        for one in expressions(yaml.safe_load(tree.text(name))):
-            places += [f"{name}: {one[:60].strip()} …"] if len(one) > LONG_EXPRESSION else []
-    what = f"expressions of more than {LONG_EXPRESSION} characters in roles and playbooks"
-    return Measure.of("long_expressions", what, places)
+        for text in expressions(yaml.safe_load(tree.text(name))):
+            places += [f"{name}: {text[:60].strip()} …"] if len(text) > LONG_EXPRESSION else []
+    title = f"expressions of more than {LONG_EXPRESSION} characters in roles and playbooks"
+    return Measure.of("long_expressions", title, places)
 
 
 def expressions(value: Any, key: str = "") -> Iterator[str]:
@@ -223,10 +223,10 @@ def spread_answers(tree: Tree) -> Measure:
     A result is that of the base class, with keys that the code names.
     """
     places = []
-    for name in (one for one in tree.python() if one.startswith((ACTIONS, "lib/hadoop_dl/hosts/"))):
+    for name in (item for item in tree.python() if item.startswith((ACTIONS, "lib/hadoop_dl/hosts/"))):
         for node in ast.walk(ast.parse(tree.text(name))):
-            found = [one for one in spread(node, name.startswith(ACTIONS)) if ast.unparse(one) not in OWN_KEYS]
-            places += [f"{name}:{one.lineno}: {ast.unparse(one)}" for one in found]
+            mappings = [item for item in spread(node, name.startswith(ACTIONS)) if ast.unparse(item) not in OWN_KEYS]
+            places += [f"{name}:{item.lineno}: {ast.unparse(item)}" for item in mappings]
     return Measure.of("spread_answers", "answers of hosts that are spread into the result of an action", sorted(places))
 
 
@@ -246,27 +246,27 @@ def spread(node: ast.AST, action: bool) -> list[ast.expr]:
         return [node.left, node.right]
     if isinstance(node, ast.FunctionDef) and node.name in ("run", "act") and action:
         values = [one.value for one in ast.walk(node) if isinstance(one, ast.Return) and one.value]
-        known = (ast.Dict, ast.DictComp, ast.IfExp)
-        return [one for one in values if not isinstance(one, known) and not ast.unparse(one).startswith("self.")]
+        kinds = (ast.Dict, ast.DictComp, ast.IfExp)
+        return [one for one in values if not isinstance(one, kinds) and not ast.unparse(one).startswith("self.")]
     return []
 
 
 def others_results(tree: Tree) -> Measure:
     """hostvars in roles and playbooks, but for one input of the site: another host's result may be a template that its text became."""
-    written = [
+    sources = [
         *tree.yaml("lib/hadoop_dl/plan/inputs.yml"),
-        *(one for one in tree.yaml("roles/") if "/defaults/" in one),
+        *(item for item in tree.yaml("roles/") if "/defaults/" in item),
     ]
-    known = set(re.findall(r"^ {0,2}(\w+):", "\n".join(tree.text(name) for name in written), re.MULTILINE))
+    inputs = set(re.findall(r"^ {0,2}(\w+):", "\n".join(tree.text(name) for name in sources), re.MULTILINE))
     places = []
     for name in tree.files:
         if name.startswith(("roles/", "playbooks/")) and not name.endswith(".md") and not is_test(name):
             for number, line in enumerate(tree.text(name).splitlines(), 1):
                 uses = len(re.findall(r"\b(hostvars|ignore_unreachable)\b", line))
-                allowed = sum(one in known for one in re.findall(r"\bhostvars\[[^{}]*?\]\.(\w+)(?![\w.\[(])", line))
-                places += [f"{name}:{number}"] * (uses - allowed)
-    what = "hostvars other than an input of the site, and ignore_unreachable, in roles and playbooks"
-    return Measure.of("others_results", what, places)
+                own_uses = sum(item in inputs for item in re.findall(r"\bhostvars\[[^{}]*?\]\.(\w+)(?![\w.\[(])", line))
+                places += [f"{name}:{number}"] * (uses - own_uses)
+    title = "hostvars other than an input of the site, and ignore_unreachable, in roles and playbooks"
+    return Measure.of("others_results", title, places)
 
 
 def sizes(tree: Tree) -> list[Measure]:
@@ -290,14 +290,14 @@ MEASURES: tuple[Callable[[Tree], Measure], ...] = (
 
 def table(found: Sequence[Measure], limits: dict[str, int]) -> str:
     rows = [f"{'count':>7} {'limit':>7}  what"]
-    for one in found:
-        limit = limits.get(one.name)
-        over = limit is not None and one.count > limit
+    for measure in found:
+        limit = limits.get(measure.name)
+        over = limit is not None and measure.count > limit
         rows.append(
-            f"{one.count:7} {'-' if limit is None else limit:>7}  {one.what}{'  <-- more than its limit' if over else ''}"
+            f"{measure.count:7} {'-' if limit is None else limit:>7}  {measure.what}{'  <-- more than its limit' if over else ''}"
         )
-        rows += [f"{'':17}{place}" for place in one.places[: None if over else SHOWN]]
-        rows += [f"{'':17}and {len(one.places) - SHOWN} more"] if not over and len(one.places) > SHOWN else []
+        rows += [f"{'':17}{place}" for place in measure.places[: None if over else SHOWN]]
+        rows += [f"{'':17}and {len(measure.places) - SHOWN} more"] if not over and len(measure.places) > SHOWN else []
     return "\n".join(rows)
 
 
@@ -310,15 +310,15 @@ def main(arguments: Sequence[str] | None = None, root: Path = REPOSITORY) -> int
     options = parser.parse_args(arguments)
     tree = Tree(root)
     limits: dict[str, int] = yaml.safe_load(tree.text(str(LIMITS))) or {}
-    found = [*(measure(tree) for measure in MEASURES), *sizes(tree)]
-    print(table(found, limits))
+    measures = [*(measure(tree) for measure in MEASURES), *sizes(tree)]
+    print(table(measures, limits))
     if options.lower:
         text = tree.text(str(LIMITS))
-        for one in found:
-            if one.name in limits and one.count < limits[one.name]:
-                text = re.sub(rf"^{one.name}: \d+", f"{one.name}: {one.count}", text, flags=re.MULTILINE)
+        for entry in measures:
+            if entry.name in limits and entry.count < limits[entry.name]:
+                text = re.sub(rf"^{entry.name}: \d+", f"{entry.name}: {entry.count}", text, flags=re.MULTILINE)
         (root / LIMITS).write_text(text, encoding="utf-8")
-    over = [one.name for one in found if one.count > limits.get(one.name, one.count)]
+    over = [entry.name for entry in measures if entry.count > limits.get(entry.name, entry.count)]
     if over:
         print(
             f"\n{', '.join(over)}: more than the limits of {LIMITS} allow. Make what you added smaller. Only a commit that brings a "

@@ -53,8 +53,8 @@ class Record:
 
 def digest(stack: Stack, python: str) -> str:
     """Changes with any artifact that the tests install: the lock's, and Spark."""
-    used = [artifact for artifact in stack.artifacts(python) if artifact["name"].endswith((".whl", ".tar.gz", ".zip"))]
-    lines = sorted(f"{artifact['sha256']}  {artifact['name']}" for artifact in used)
+    rows = [artifact for artifact in stack.artifacts(python) if artifact["name"].endswith((".whl", ".tar.gz", ".zip"))]
+    lines = sorted(f"{artifact['sha256']}  {artifact['name']}" for artifact in rows)
     return hashlib.sha256("\n".join([python, *lines]).encode()).hexdigest()[:16]
 
 
@@ -62,7 +62,7 @@ def questions(stack: Stack, python: str) -> list[str]:
     """The questions that the stack promises to answer."""
     data = stack.data
     projects = {entry.project for entry in stack.lock(python).entries}
-    asked = {
+    promises = {
         "installed": True,
         "imports": stack.imports_without_cuda,
         "computes": stack.imports_without_cuda,
@@ -71,7 +71,7 @@ def questions(stack: Stack, python: str) -> list[str]:
         "kafka": data.get("kafka", False) and stack.imports_without_cuda,
         "trained": "tensorflowonspark" in data and stack.imports_without_cuda,
     }
-    return [name for name in QUESTIONS if asked[name]]
+    return [name for name in QUESTIONS if promises[name]]
 
 
 def all_locks() -> list[tuple[str, str]]:
@@ -91,17 +91,17 @@ def write(record: Record, path: Path = RECORDS) -> None:
     """Put a record into the file. The date of a record that says nothing new stays; a skip replaces no answers."""
     with only_one(CACHE / "tested.lock"):
         records = read(path)
-        before = records.get(record.lock)
-        if before and before.digest == record.digest:
-            if record.skipped and before.answers:
+        old = records.get(record.lock)
+        if old and old.digest == record.digest:
+            if record.skipped and old.answers:
                 return
-            merged = {**before.answers, **record.answers}
-            unchanged = (before.image, before.answers, before.skipped) == (record.image, merged, record.skipped)
-            record = Record(**{**asdict(record), "answers": merged, "date": before.date if unchanged else record.date})
+            merged = {**old.answers, **record.answers}
+            unchanged = (old.image, old.answers, old.skipped) == (record.image, merged, record.skipped)
+            record = Record(**{**asdict(record), "answers": merged, "date": old.date if unchanged else record.date})
         records[record.lock] = record
-        known = all_locks()
-        kept = [asdict(records[lock]) for lock in sorted(records) if lock in known]
-        tidy = [{key: value for key, value in item.items() if value} for item in kept]
+        locks = all_locks()
+        rows = [asdict(records[lock]) for lock in sorted(records) if lock in locks]
+        tidy = [{key: value for key, value in item.items() if value} for item in rows]
         draft = path.with_suffix(".draft")
         draft.write_text("---\n" + HEAD + yaml.safe_dump(tidy, sort_keys=False, width=150), encoding="utf-8")
         draft.rename(path)
@@ -126,10 +126,10 @@ def page(path: Path = RECORDS) -> str:
     rows, notes = [], []
     for name, python in all_locks():
         stack = load_stack(name)
-        found = status(stack, python, records)
+        answers = status(stack, python, records)
         cells = []
         for question in QUESTIONS:
-            answer = found.get(question, "–")
+            answer = answers.get(question, "–")
             if answer not in (YES, "–", "not tested"):
                 if answer not in notes:
                     notes.append(answer)
@@ -137,8 +137,8 @@ def page(path: Path = RECORDS) -> str:
             cells.append(answer)
         record = records.get((name, python))
         current = record if record and record.digest == digest(stack, python) else None
-        where = [current.image, current.date] if current else ["–", "–"]
-        rows.append([f"[{name}](../stacks/{name}.yml)", python, size(stack, python), *cells, *where])
+        place = [current.image, current.date] if current else ["–", "–"]
+        rows.append([f"[{name}](../stacks/{name}.yml)", python, size(stack, python), *cells, *place])
     table = [names, ["---"] * len(names), *rows]
     lines = [f"| {' | '.join(row)} |" for row in table]
     numbered = [f"{number}. {note}" for number, note in enumerate(notes, 1)]

@@ -47,8 +47,8 @@ def table(runs: Sequence[tuple[str, int, Run]], rate: float) -> str:
 @contextmanager
 def limited(mirror: str, address: str, rate: float) -> Iterator[str]:
     """The name of the mirror's interface in the cluster's network, which sends no more than rate (bit/s)."""
-    shown = nodes.execute(mirror, "ip", "-brief", "address").splitlines()
-    interface = next(line.split("@")[0] for line in shown if f" {address}/" in line)
+    lines = nodes.execute(mirror, "ip", "-brief", "address").splitlines()
+    interface = next(line.split("@")[0] for line in lines if f" {address}/" in line)
     queue = ("tc", "qdisc", "replace", "dev", interface, "root")
     nodes.execute(mirror, *queue, "tbf", "rate", f"{rate:.0f}bit", "burst", "64kb", "latency", "100ms")
     try:
@@ -69,22 +69,22 @@ def measure(runs: str, rate: float) -> str:
     """
     base = demo_hosts.cluster(installed=False)
     fill_mirror(base)
-    wanted = [(source, int(count)) for source, count in (one.split(":") for one in runs.split(","))]
+    plan = [(source, int(count)) for source, count in (text.split(":") for text in runs.split(","))]
     results = []
     with (
-        demo_hosts.light_containers(base, max(count for _, count in wanted)) as hosts,
+        demo_hosts.light_containers(base, max(count for _, count in plan)) as hosts,
         limited(base.container("mirror1"), base.addresses["mirror1"], rate) as interface,
-        tempfile.TemporaryDirectory() as made,
+        tempfile.TemporaryDirectory() as top,
     ):
-        for source, count in wanted:
-            chosen = dict(list(hosts.items())[:count])
-            directory = Path(made, f"{source}-{count}")
-            demo_hosts.write_inventory(directory, chosen, base)
+        for source, count in plan:
+            subset = dict(list(hosts.items())[:count])
+            directory = Path(top, f"{source}-{count}")
+            demo_hosts.write_inventory(directory, subset, base)
             with phase(f"{count} hosts, wheels from {source}"):
-                clear(base, list(chosen))
-                taken = installed(base, directory, list(chosen), source, interface)
-            say(f"    {taken}")
-            results.append((source, count, taken))
+                clear(base, list(subset))
+                cost = installed(base, directory, list(subset), source, interface)
+            say(f"    {cost}")
+            results.append((source, count, cost))
     return table(results, rate)
 
 
@@ -103,10 +103,10 @@ def installed(base: demo.Cluster, directory: Path, hosts: Sequence[str], source:
     def sent() -> int:
         return int(nodes.execute(mirror, "cat", f"/sys/class/net/{interface}/statistics/tx_bytes"))
 
-    before, cpu = sent(), used(containers)
+    start, cpu = sent(), used(containers)
     began = measurements.now()
-    said = demo_hosts.play(directory / "hosts.yml", "playbooks/frameworks.yml", "-e", f"environment_source={source}")
+    text = demo_hosts.play(directory / "hosts.yml", "playbooks/frameworks.yml", "-e", f"environment_source={source}")
     cost = measurements.since(began)
-    if "wheels come from the mirror" in said.lower():
-        raise DemoError(f"The run must take its wheels from {source} on every host, but its log ends:\n{said[-3000:]}")
-    return Run(cost.wall, cost.cpu + used(containers) - cpu, sent() - before)
+    if "wheels come from the mirror" in text.lower():
+        raise DemoError(f"The run must take its wheels from {source} on every host, but its log ends:\n{text[-3000:]}")
+    return Run(cost.wall, cost.cpu + used(containers) - cpu, sent() - start)

@@ -9,10 +9,10 @@ PYTHON = "/opt/deeplearning/envs/scenario-0123456789ab/bin/python"
 def provenance_of(host, version):
     """The provenance of the one wheel of this version."""
     keys = host.check_output(f"ls {PUBLISHED}").split()
-    found = [json.loads(host.file(f"{PUBLISHED}/{key}/provenance.json").content_string) for key in keys]
-    assert sorted(one["key"] for one in found) == sorted(keys)
-    [chosen] = [one for one in found if one["version"] == version]
-    return chosen
+    entries = [json.loads(host.file(f"{PUBLISHED}/{key}/provenance.json").content_string) for key in keys]
+    assert sorted(entry["key"] for entry in entries) == sorted(keys)
+    [provenance] = [entry for entry in entries if entry["version"] == version]
+    return provenance
 
 
 def install(host, provenance):

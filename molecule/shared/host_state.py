@@ -41,8 +41,8 @@ def described(path):
         content = os.readlink(path)
     elif re.match(r"/boot/init(ramfs|rd)", path):
         # Two images of one content differ in their bytes and in the times of their directories.
-        listed = [one for one in answer("lsinitrd", path) + answer("lsinitramfs", path) if SETTINGS.search(one)]
-        content = " ".join(sorted(one.split()[-1] for one in listed))
+        listed = [line for line in answer("lsinitrd", path) + answer("lsinitramfs", path) if SETTINGS.search(line)]
+        content = " ".join(sorted(line.split()[-1] for line in listed))
     elif stat.S_ISREG(status.st_mode):
         with open(path, "rb") as handle:
             content = hashlib.sha256(handle.read()).hexdigest()
@@ -54,23 +54,23 @@ def described(path):
 
 
 def files():
-    found = {}
+    descriptions = {}
     for root in ROOTS:
         for top, directories, names in os.walk(root):
             directories[:] = [name for name in directories if not os.path.ismount(os.path.join(top, name))]
             for name in directories + names:
                 path = os.path.join(top, name)
                 if not IGNORED_PATH.search(path):
-                    found[path] = described(path)
-    return found
+                    descriptions[path] = described(path)
+    return descriptions
 
 
 def answer(*argv):
     try:
-        done = subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=120, check=False)
+        completed = subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=120, check=False)
     except OSError:
         return []
-    return sorted(done.stdout.decode("utf-8", "replace").splitlines())
+    return sorted(completed.stdout.decode("utf-8", "replace").splitlines())
 
 
 def main():

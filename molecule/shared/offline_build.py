@@ -12,7 +12,7 @@ OFFLINE = (
 def build(host, bazel, python, rules=""):
     """Build the library and the program, and check what both answer."""
     host.check_output(f"{OFFLINE} {bazel} build --spawn_strategy=standalone {rules} //:libanswer.so //:show")
-    out = "/home/builder/project/bazel-bin"
-    load = f"import ctypes; print(ctypes.CDLL('{out}/libanswer.so').answer())"
+    directory = "/home/builder/project/bazel-bin"
+    load = f"import ctypes; print(ctypes.CDLL('{directory}/libanswer.so').answer())"
     assert host.check_output(f'{python} -c "{load}"') == "42"
-    assert host.check_output(f"{out}/show") == "made by a rule"
+    assert host.check_output(f"{directory}/show") == "made by a rule"

@@ -91,12 +91,12 @@ def library(soname, functions):
 
 
 def main(arguments):
-    kind, path, rest = arguments[0], arguments[1], arguments[2:]
+    kind, path, parameters = arguments[0], arguments[1], arguments[2:]
     if kind == "module":
-        content = module([field.split("=", 1) for field in rest])
+        content = module([field.split("=", 1) for field in parameters])
     else:
-        pairs = [field.split("=", 1) for field in rest[1:]]
-        content = library(rest[0], [(name, int(value)) for name, value in pairs])
+        pairs = [field.split("=", 1) for field in parameters[1:]]
+        content = library(parameters[0], [(name, int(value)) for name, value in pairs])
     with open(path, "wb") as handle:
         handle.write(content)
 

@@ -26,13 +26,13 @@ class VersionLock(dnf.Plugin):
                 raise dnf.exceptions.Error("versionlock: cannot read the line %r" % line)
             locked.setdefault(match.group(1), set()).add(match.groups()[1:])
         for name, versions in locked.items():
-            others = [
+            other_versions = [
                 package
                 for package in self.base.sack.query().filter(name=name)
                 if (str(package.epoch), package.version, package.release) not in versions
             ]
-            self.base.sack.add_excludes(self.base.sack.query().filter(pkg=others))
+            self.base.sack.add_excludes(self.base.sack.query().filter(pkg=other_versions))
         # What obsoletes a locked package would take its place: the real plugin excludes it, too.
-        kept = self.base.sack.query().filter(name=list(locked))
-        obsoleting = self.base.sack.query().filter(obsoletes=kept)
-        self.base.sack.add_excludes(obsoleting.difference(kept))
+        locked_packages = self.base.sack.query().filter(name=list(locked))
+        obsoleting = self.base.sack.query().filter(obsoletes=locked_packages)
+        self.base.sack.add_excludes(obsoleting.difference(locked_packages))

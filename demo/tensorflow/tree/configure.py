@@ -65,19 +65,19 @@ def get_input(question):
 
 
 def value_of(variables, name, question, default):
-    found = variables.get(name)
-    return found if found is not None else get_input(question) or default
+    value = variables.get(name)
+    return value if value is not None else get_input(question) or default
 
 
 def yes_or_no(variables, name, question, default):
-    found = variables.get(name)
-    if found is not None:
-        if found.strip().lower() in ("1", "t", "true", "y", "yes"):
+    value = variables.get(name)
+    if value is not None:
+        if value.strip().lower() in ("1", "t", "true", "y", "yes"):
             return True
-        if found.strip().lower() in ("0", "f", "false", "n", "no"):
+        if value.strip().lower() in ("0", "f", "false", "n", "no"):
             return False
         raise UserInputError(
-            "Environment variable %s must be set as a boolean indicator.\nCurrent value is %s." % (name, found)
+            "Environment variable %s must be set as a boolean indicator.\nCurrent value is %s." % (name, value)
         )
     answer = get_input(question + (" [Y/n]: " if default else " [y/N]: ")).strip().lower()
     return {"y": True, "n": False}.get(answer, default)
@@ -96,16 +96,16 @@ def check_bazel(line):
         print("Cannot find bazel. Please install bazel.")
         sys.exit(0)
     low, high = BAZEL[line]
-    found = bazel_version(line)
-    if not re.match(r"\d+(\.\d+)*(-|$)", found):
+    release = bazel_version(line)
+    if not re.match(r"\d+(\.\d+)*(-|$)", release):
         print("WARNING: current bazel installation is not a release version.")
         print("Make sure you are running at least bazel %s" % low)
         return
-    print("You have bazel %s installed." % found)
-    if number(found) < number(low):
+    print("You have bazel %s installed." % release)
+    if number(release) < number(low):
         print("Please upgrade your bazel installation to version %s or higher to build TensorFlow!" % low)
         sys.exit(1)
-    if number(found) > number(high) and "TF_IGNORE_MAX_BAZEL_VERSION" not in os.environ:
+    if number(release) > number(high) and "TF_IGNORE_MAX_BAZEL_VERSION" not in os.environ:
         print("Please downgrade your bazel installation to version %s or lower to build TensorFlow!" % high)
         sys.exit(1)
 
@@ -113,7 +113,7 @@ def check_bazel(line):
 def cuda(variables, lines, line):
     if yes_or_no(variables, "TF_NEED_TENSORRT", "Do you wish to build TensorFlow with TensorRT support?", False):
         lines.append("build --config=tensorrt")
-    asked = [
+    questions = [
         (
             "TF_CUDA_VERSION",
             "Please specify the CUDA SDK version you want to use. [Leave empty to default to CUDA 10]: ",
@@ -136,7 +136,7 @@ def cuda(variables, lines, line):
         ),
     ]
     if number(line) < [1, 14]:
-        asked += [
+        questions += [
             (
                 "CUDA_TOOLKIT_PATH",
                 "Please specify the location where CUDA toolkit is installed. [Default is /usr/local/cuda]: ",
@@ -150,7 +150,7 @@ def cuda(variables, lines, line):
         ]
     if yes_or_no(variables, "TF_CUDA_CLANG", "Do you want to use clang as CUDA compiler?", False):
         lines.append("build --config=cuda_clang")
-    for name, question, default in asked:
+    for name, question, default in questions:
         lines.append('build --action_env %s="%s"' % (name, value_of(variables, name, question, default)))
 
 
@@ -173,9 +173,9 @@ def main():
     lines = ['build --action_env PYTHON_BIN_PATH="%s"' % python, 'build --action_env PYTHON_LIB_PATH="%s"' % library]
     with open("tools/python_bin_path.sh", "w") as handle:
         handle.write('export PYTHON_BIN_PATH="%s"\n' % python)
-    for name, what, default, text, first, before in FEATURES:
-        if number(first) <= number(line) < number(before):
-            if yes_or_no(variables, name, "Do you wish to build TensorFlow with %s support?" % what, default):
+    for name, feature, default, text, first, end in FEATURES:
+        if number(first) <= number(line) < number(end):
+            if yes_or_no(variables, name, "Do you wish to build TensorFlow with %s support?" % feature, default):
                 lines.append(text)
                 if name == "TF_NEED_CUDA":
                     cuda(variables, lines, line)

@@ -34,13 +34,13 @@ class Artifact:
 
 def read_lock(path: Path) -> list[Artifact]:
     """A lock as sha256sum prints it: digest, two spaces, path below the Maven repository."""
-    found = []
+    artifacts = []
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         match = re.fullmatch(r"([0-9a-f]{64})  (\S+)", line)
         if match is None:
             raise DemoError(f"{path}:{number}: a line is a sha256, two spaces and a path, and is {line!r}.")
-        found.append(Artifact(Path(match.group(2)).name, match.group(1), f"{MAVEN}/{match.group(2)}"))
-    return found
+        artifacts.append(Artifact(Path(match.group(2)).name, match.group(1), f"{MAVEN}/{match.group(2)}"))
+    return artifacts
 
 
 def index_url() -> str | None:
@@ -61,24 +61,24 @@ def libhdfs() -> Artifact:
 def fetch_packages(listing: Path, directory: Path) -> list[Path]:
     """Files of the package index, which `listing` names as sha256sum prints them."""
     index = index_url() or mirror_index.DEFAULT_INDEX
-    found = []
+    artifacts = []
     for line in listing.read_text(encoding="utf-8").splitlines():
         sha256, name = line.split()
         project = re.sub("[-_.]+", "-", re.split(r"-[0-9]", name)[0]).lower()
-        found.append(Artifact(name, sha256, f"{index}/{project}/"))
-    return fetch_all(found, directory)
+        artifacts.append(Artifact(name, sha256, f"{index}/{project}/"))
+    return fetch_all(artifacts, directory)
 
 
 def fetch_all(artifacts: Iterable[Artifact], directory: Path) -> list[Path]:
     """Fetch what is missing or incomplete, eight at a time, as the mirror does; every file is verified before it gets its name."""
     (directory / ".staging").mkdir(parents=True, exist_ok=True)
-    wanted = list(artifacts)
-    missing = [artifact for artifact in wanted if not is_complete(artifact, directory / artifact.name)]
+    requested = list(artifacts)
+    missing = [artifact for artifact in requested if not is_complete(artifact, directory / artifact.name)]
     if missing:
         say(f"    fetching {len(missing)} files …")
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda artifact: fetch(artifact, directory), missing))
-    return [directory / artifact.name for artifact in wanted]
+    return [directory / artifact.name for artifact in requested]
 
 
 def is_complete(artifact: Artifact, path: Path) -> bool:

@@ -35,8 +35,8 @@ PACKAGING = re.compile(r"debhelper|dh-|architecture-is|fonts-|jdupes|libjs-")
 def source_archives(cache: Path) -> list[Path]:
     mirror, _ = images.find_mirror(images.definitions()["images"][IMAGE]["suite"], images.definitions()["mirrors"])
     pool = f"{mirror}/pool/main/b/bazel-bootstrap"
-    wanted = [artifacts.Artifact(name, sha256, f"{pool}/{name}") for name, sha256 in ARCHIVES.items()]
-    return artifacts.fetch_all(wanted, cache / "sources")
+    sources = [artifacts.Artifact(name, sha256, f"{pool}/{name}") for name, sha256 in ARCHIVES.items()]
+    return artifacts.fetch_all(sources, cache / "sources")
 
 
 def ensure(cache: Path = CACHE) -> Path:

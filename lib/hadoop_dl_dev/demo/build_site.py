@@ -54,22 +54,22 @@ HELD = Release(tensorflow_source.HELD, *BAZEL_0_26, "tf2.0-held-py27-el7")
 
 def digests() -> Json:
     """Commit and sha256 of each bundle, sha256 of each archive."""
-    found: Json = json.loads((tensorflow_source.ensure() / "sources.json").read_text(encoding="utf-8"))
-    return found
+    content: Json = json.loads((tensorflow_source.ensure() / "sources.json").read_text(encoding="utf-8"))
+    return content
 
 
 def write_stack(directory: Path, release: Release, *, spark: bool = False) -> None:
     """A stack that is built, with nothing but what the stand-in imports, and Spark where jobs run with it."""
     base = load_stack(BASE)
     left_out = ("keras", "sources") if spark else ("keras", "sources", "tensorflowonspark", "pyspark", "files", "java")
-    data = {key: value for key, value in base.data.items() if key not in left_out}
-    data |= {"name": release.stack, "description": f"A stand-in of TensorFlow {release.version}, built by this site"}
-    data |= {"tensorflow": release.version, "tensorflow_source": "built", "tensorflow_package": "tensorflow"}
-    data |= {"hdfs": spark, "kafka": release.version.startswith("1."), "sources": []}
-    data |= {"bazel": release.bazel, "tensorflow_commit": digests()[release.version]["commit"]}
-    data.pop("requirements")  # its lock is written here
+    spec = {key: value for key, value in base.data.items() if key not in left_out}
+    spec |= {"name": release.stack, "description": f"A stand-in of TensorFlow {release.version}, built by this site"}
+    spec |= {"tensorflow": release.version, "tensorflow_source": "built", "tensorflow_package": "tensorflow"}
+    spec |= {"hdfs": spark, "kafka": release.version.startswith("1."), "sources": []}
+    spec |= {"bazel": release.bazel, "tensorflow_commit": digests()[release.version]["commit"]}
+    spec.pop("requirements")  # its lock is written here
     (directory / "locks").mkdir(parents=True, exist_ok=True)
-    (directory / f"{release.stack}.yml").write_text(yaml.safe_dump(data), encoding="utf-8")
+    (directory / f"{release.stack}.yml").write_text(yaml.safe_dump(spec), encoding="utf-8")
     lock = base.lock("2.7")
     section = [entry.line() for entry in lock.entries if entry.project in PACKAGES]
     text = f"{lock.component('pip')}\n# component: tensorflow\n" + "\n".join(section) + "\n"
@@ -81,9 +81,9 @@ def write_stack(directory: Path, release: Release, *, spark: bool = False) -> No
 
 def variables(release: Release, server: str = "{{ mirror_url }}/files") -> Json:
     """The variables of the inventory in docs/build.md."""
-    found = digests()
-    sums = {release.program: release.sha256, release.bundle: found[release.version]["sha256"]}
-    archives = {name: found[name]["sha256"] for name in found if name.endswith(".tar.gz")}
+    sources = digests()
+    sums = {release.program: release.sha256, release.bundle: sources[release.version]["sha256"]}
+    archives = {name: sources[name]["sha256"] for name in sources if name.endswith(".tar.gz")}
     files = {name: {"file": f"{server}/{name}", "sha256": sha256} for name, sha256 in {**sums, **archives}.items()}
     return {
         "deeplearning_request": release.stack,
@@ -97,9 +97,9 @@ def variables(release: Release, server: str = "{{ mirror_url }}/files") -> Json:
 
 def mirror_files(release: Release) -> Json:
     """The same files for the mirror, from where a site downloads them."""
-    given = variables(release, DOWNLOADS)
-    files: list[Json] = [*given["bazel_files"].values(), *given["tensorflow_build_archives"].values()]
-    files.append(given["tensorflow_build_source"])
+    settings = variables(release, DOWNLOADS)
+    files: list[Json] = [*settings["bazel_files"].values(), *settings["tensorflow_build_archives"].values()]
+    files.append(settings["tensorflow_build_source"])
     return {str(file["file"]).rpartition("/")[2]: file for file in files}
 
 

@@ -25,12 +25,12 @@ from hadoop_dl_dev.demo.shell import DemoError, phase, say
 
 
 def parser() -> argparse.ArgumentParser:
-    made = argparse.ArgumentParser(
+    parser = argparse.ArgumentParser(
         prog="scripts/demo", description="A Hadoop cluster of containers, and the platform on it."
     )
-    commands = made.add_subparsers(metavar="COMMAND", required=True)
-    named = argparse.ArgumentParser(add_help=False)
-    named.add_argument("--name", default=cluster.DEFAULT_NAME, help="prefix of the containers")
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+    name_option = argparse.ArgumentParser(add_help=False)
+    name_option.add_argument("--name", default=cluster.DEFAULT_NAME, help="prefix of the containers")
     node = commands.add_parser("node", help="start or remove one node, as molecule's scenarios do")
     actions = node.add_subparsers(metavar="ACTION", required=True)
     start = actions.add_parser("start")
@@ -49,10 +49,10 @@ def parser() -> argparse.ArgumentParser:
         ),
         ("up", "the cluster alone", lambda given: up(asked(given))),
     ):
-        command = commands.add_parser(name, help=text, parents=[named])
+        command = commands.add_parser(name, help=text, parents=[name_option])
         command.set_defaults(act=act)
-        known = ", ".join(stacks.stack_names())
-        command.add_argument("--stack", default=cluster.Cluster.stack, help=f"one of: {known}")
+        names = ", ".join(stacks.stack_names())
+        command.add_argument("--stack", default=cluster.Cluster.stack, help=f"one of: {names}")
         command.add_argument("--data-nodes", type=int, default=2)
         command.add_argument(
             "--cdsw",
@@ -67,17 +67,17 @@ def parser() -> argparse.ArgumentParser:
         versions = sorted({images.hadoop(name) for name in images.image_names()})
         command.add_argument("--hadoop", default="", choices=versions, help="its version")
     text = "make edge1 a build host, and request a stack whose TensorFlow (a stand-in) is built there"
-    build = commands.add_parser("build-host", help=text, parents=[named])
+    build = commands.add_parser("build-host", help=text, parents=[name_option])
     build.set_defaults(act=lambda given: build_site.prepare(cluster.recorded(given.name)))
-    remove = commands.add_parser("down", help="remove the cluster", parents=[named])
+    remove = commands.add_parser("down", help="remove the cluster", parents=[name_option])
     remove.add_argument("--everything", action="store_true", help="images and downloads, too")
     remove.set_defaults(act=lambda given: down(given.name, given.everything))
-    show = commands.add_parser("status", help="what runs on which node", parents=[named])
+    show = commands.add_parser("status", help="what runs on which node", parents=[name_option])
     show.set_defaults(act=lambda given: status(given.name))
-    enter = commands.add_parser("shell", help="open a shell on a node", parents=[named])
+    enter = commands.add_parser("shell", help="open a shell on a node", parents=[name_option])
     enter.add_argument("host")
     enter.set_defaults(act=lambda given: shell(given.name, given.host))
-    return made
+    return parser
 
 
 def asked(given: argparse.Namespace) -> cluster.Cluster:
@@ -151,9 +151,9 @@ def status(name: str) -> int:
 def shell(name: str, host: str) -> int:
     container = f"{name}-{host}"
     if container not in cluster.existing(name):
-        known = ", ".join(sorted(found.removeprefix(f"{name}-") for found in cluster.existing(name)))
+        names = ", ".join(sorted(node.removeprefix(f"{name}-") for node in cluster.existing(name)))
         raise DemoError(
-            f"there is no node {host}. " + (f"Nodes: {known}." if known else "The demo is not up: make demo")
+            f"there is no node {host}. " + (f"Nodes: {names}." if names else "The demo is not up: make demo")
         )
     command = ["docker", "exec", "--interactive", "--tty", container, "bash", "--login"]
     return subprocess.run(command, check=False).returncode

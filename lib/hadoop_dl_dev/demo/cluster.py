@@ -138,8 +138,8 @@ def start(cluster: Cluster) -> None:
             pool.submit(nodes.start, cluster.container(host), cluster.image, node_options(cluster, host))
             for host in cluster.hosts
         ]
-        for one in starts:
-            one.result()
+        for future in starts:
+            future.result()
     connected = nodes.inspect(cluster.container("mirror1"), "{{json .NetworkSettings.Networks}}")
     if "bridge" not in json.loads(connected or "{}"):
         run("docker", "network", "connect", "bridge", cluster.container("mirror1"))
@@ -149,10 +149,10 @@ def make_network(cluster: Cluster) -> None:
     """internal: no way to the internet for any node but the mirror host."""
     if run("docker", "network", "inspect", cluster.name, check=False).returncode == 0:
         return
-    done = run("docker", "network", "create", "--internal", "--subnet", cluster.subnet, cluster.name, check=False)
-    if done.returncode:
+    completed = run("docker", "network", "create", "--internal", "--subnet", cluster.subnet, cluster.name, check=False)
+    if completed.returncode:
         raise DemoError(
-            f"a network {cluster.subnet} is required for the nodes, but the engine reports: {done.stderr.strip()} "
+            f"a network {cluster.subnet} is required for the nodes, but the engine reports: {completed.stderr.strip()} "
             "Name a free one: DEMO_SUBNET=10.99.0.0/24 make demo"
         )
 
@@ -187,21 +187,21 @@ def node_options(cluster: Cluster, host: str) -> list[str]:
 
 def check_nodes(cluster: Cluster) -> None:
     """Refuse existing nodes that are not the requested ones, before minutes go into images."""
-    there = existing(cluster.name)
+    names = existing(cluster.name)
     remove = "Remove the demo first: " + (
         "make demo-down" if cluster.name == DEFAULT_NAME else f"scripts/demo down --name {cluster.name}"
     )
-    wanted = {cluster.container(host): host for host in cluster.hosts}
-    too_many = sorted(set(there) - set(wanted))
+    hosts = {cluster.container(host): host for host in cluster.hosts}
+    too_many = sorted(set(names) - set(hosts))
     if too_many:
         raise DemoError(
             f"The nodes {', '.join(cluster.hosts)} are requested, but there are more: {', '.join(too_many)} (data nodes hold blocks of HDFS). {remove}"
         )
-    other = [name for name in there if nodes.is_other(name, cluster.image, node_options(cluster, wanted[name]))]
-    if other:
+    misfits = [name for name in names if nodes.is_other(name, cluster.image, node_options(cluster, hosts[name]))]
+    if misfits:
         raise DemoError(
             f"{cluster.stack} needs nodes made from {images.tag(cluster.image)} and today's settings, "
-            f"and these were made from others: {', '.join(sorted(other))}. {remove}"
+            f"and these were made from others: {', '.join(sorted(misfits))}. {remove}"
         )
 
 
@@ -277,21 +277,21 @@ def existing(name: str) -> list[str]:
 
 def down(name: str) -> list[str]:
     """Remove a cluster's containers, network, keys and inventory; images and downloads stay for the next one."""
-    found = existing(name)
-    nodes.remove(*found)
+    containers = existing(name)
+    nodes.remove(*containers)
     if run("docker", "network", "inspect", name, check=False).returncode == 0:
         run("docker", "network", "rm", name)
     shutil.rmtree(images.CACHE / "clusters" / name, ignore_errors=True)
     shutil.rmtree(inventory_of(name), ignore_errors=True)
-    return found
+    return containers
 
 
 def remove_downloads() -> list[str]:
     """Remove images, of earlier versions too, and downloads. Returns the images that containers of others use."""
-    others = sorted(path.name for path in (images.CACHE / "clusters").glob("*"))
-    if others:
+    clusters = sorted(path.name for path in (images.CACHE / "clusters").glob("*"))
+    if clusters:
         raise DemoError(
-            f"the downloads are used by the clusters {', '.join(others)}. Remove those first: scripts/demo down --name {others[0]}"
+            f"the downloads are used by the clusters {', '.join(clusters)}. Remove those first: scripts/demo down --name {clusters[0]}"
         )
     for reference in sorted(images.ours(), key=lambda reference: "-base:" in reference):
         run("docker", "image", "rm", reference, check=False)
@@ -304,8 +304,8 @@ def recorded(name: str) -> Cluster:
     """The cluster of that name as it was made."""
     path = images.CACHE / "clusters" / name / "stack"
     stack = path.read_text(encoding="utf-8").strip() if path.exists() else Cluster.stack
-    there = existing(name)
-    data_nodes = sum(container.startswith(f"{name}-data") for container in there)
+    containers = existing(name)
+    data_nodes = sum(container.startswith(f"{name}-data") for container in containers)
     cdsw, hadoop = label(name, workbench.NAME, CDSW), label(name, "master1", HADOOP)
     return Cluster(stack, max(data_nodes, 1), name, cdsw, has_kerberos(name), hadoop)
 

@@ -19,15 +19,15 @@ def fetch(name: str, image: str, packages: Sequence[str], cache: Path = CACHE) -
         if target.exists():
             return target
         with tempfile.TemporaryDirectory(dir=cache) as directory:
-            made = Path(directory) / "made"
-            (made / "partial").mkdir(parents=True)
+            staging = Path(directory) / "made"
+            (staging / "partial").mkdir(parents=True)
             options = "-qq -o APT::Sandbox::User=root -o Acquire::Check-Valid-Until=false -o APT::Keep-Downloaded-Packages=true"
             install = f"apt-get {options} --download-only --no-install-recommends --yes install {' '.join(packages)}"
             run(
-                *("docker", "run", "--rm", "--env", "http_proxy", "--volume", f"{made}:/var/cache/apt/archives"),
+                *("docker", "run", "--rm", "--env", "http_proxy", "--volume", f"{staging}:/var/cache/apt/archives"),
                 *(reference, "sh", "-c", f"apt-get {options} update && {install}"),
             )
-            (made / "lock").unlink(missing_ok=True)
-            (made / "partial").rmdir()
-            made.rename(target)
+            (staging / "lock").unlink(missing_ok=True)
+            (staging / "partial").rmdir()
+            staging.rename(target)
     return target

@@ -30,20 +30,20 @@ def ensure(source: Path = DATA / "fixtures", cache: Path = CACHE) -> Path:
 def make(source: Path, cache: Path) -> Path:
     target = cache / "site-repo"
     files = sorted(path for path in source.rglob("*") if path.is_file())
-    wanted = digest(*(str(path.relative_to(source)).encode() + path.read_bytes() for path in files))
+    fingerprint = digest(*(str(path.relative_to(source)).encode() + path.read_bytes() for path in files))
     stamp = target / ".digest"
-    if stamp.exists() and stamp.read_text(encoding="utf-8") == wanted:
+    if stamp.exists() and stamp.read_text(encoding="utf-8") == fingerprint:
         return target
     home = signed_packages.signing_key(cache / "gpg")
     with tempfile.TemporaryDirectory(dir=cache) as directory:
-        made = Path(directory) / "repo"
-        made.mkdir()
+        repository = Path(directory) / "repo"
+        repository.mkdir()
         for spec in sorted(source.rglob("*.spec")):
-            signed_packages.build(spec, Path(directory) / "build", made)
-        signed_packages.export_key(home, made / "RPM-GPG-KEY-site")
-        signed_packages.index(made, home)
-        replace_content(target, made)
-    stamp.write_text(wanted, encoding="utf-8")
+            signed_packages.build(spec, Path(directory) / "build", repository)
+        signed_packages.export_key(home, repository / "RPM-GPG-KEY-site")
+        signed_packages.index(repository, home)
+        replace_content(target, repository)
+    stamp.write_text(fingerprint, encoding="utf-8")
     return target
 
 

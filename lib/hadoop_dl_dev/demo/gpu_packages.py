@@ -28,14 +28,14 @@ def builds(listed: dict[str, Any], system: str) -> list[tuple[str, dict[str, str
     kernels = [macros_of(kernel) for kernel in own["kernels"]]
     # A precompiled module's package carries the kernel's build, without .el9_4, in its name; it is for the newest kernel.
     newest = {**kernels[-1], "kbuild": kernels[-1]["krel"].split(".el")[0]}
-    made = [("stand-in-base", common), ("tools", common), ("dependencies", common)]
-    made += [("kernel", {**common, **kernel}) for kernel in [*kernels, macros_of(own["kernel_newer"])]]
-    made += [(own["driver_spec"], {**common, **newest, "driver": version}) for version in own["drivers"]]
-    made += [("cuda-toolkit", {**common, **toolkit}) for toolkit in listed["cuda"]]
-    made += [("libcudnn", {**common, **library}) for library in listed["cudnn"]]
-    made += [("libnccl", {**common, **library}) for library in listed["nccl"]]
-    made += [("datacenter-gpu-manager", {**common, "dcgm": own["dcgm"]})] if "dcgm" in own else []
-    return made
+    runs = [("stand-in-base", common), ("tools", common), ("dependencies", common)]
+    runs += [("kernel", {**common, **kernel}) for kernel in [*kernels, macros_of(own["kernel_newer"])]]
+    runs += [(own["driver_spec"], {**common, **newest, "driver": version}) for version in own["drivers"]]
+    runs += [("cuda-toolkit", {**common, **toolkit}) for toolkit in listed["cuda"]]
+    runs += [("libcudnn", {**common, **library}) for library in listed["cudnn"]]
+    runs += [("libnccl", {**common, **library}) for library in listed["nccl"]]
+    runs += [("datacenter-gpu-manager", {**common, "dcgm": own["dcgm"]})] if "dcgm" in own else []
+    return runs
 
 
 def macros_of(kernel: str) -> dict[str, str]:
@@ -49,7 +49,7 @@ def ensure(system: str, cache: Path = CACHE) -> Path:
         raise DemoError(
             f"Fixture packages exist for el7, el8, el9 and debian12, but {system!r} is requested. See demo/gpu/packages.yml."
         )
-    programs = [Path(__file__), *(Path(str(one.__file__)) for one in (gpu_debs, module_streams, signed_packages))]
+    programs = [Path(__file__), *(Path(str(module.__file__)) for module in (gpu_debs, module_streams, signed_packages))]
     files = [path for path in [*SOURCE.rglob("*"), *programs] if path.is_file()]
     home = signed_packages.signing_key(cache / "gpg")
     return signed_packages.made_once(

@@ -69,8 +69,8 @@ def for_stack(stack: Stack, version: str) -> str:
         if name.partition("-")[0] in stack.data["os"] and fits:
             return name
     have = "; ".join(f"{name} has Hadoop {hadoop(name)} and Java {java(name)}" for name in OF_CLUSTERS)
-    wanted = f"{stack.name} with Hadoop {version}" if version else stack.name
-    raise DemoError(f"The demo has no node image for {wanted}: {have}. Choose another stack, or leave out HADOOP.")
+    subject = f"{stack.name} with Hadoop {version}" if version else stack.name
+    raise DemoError(f"The demo has no node image for {subject}: {have}. Choose another stack, or leave out HADOOP.")
 
 
 def locks(image: str) -> dict[str, Path]:
@@ -87,8 +87,8 @@ def base_tag(image: str) -> str:
     """Tag of the root file system, which may be another image's: changes with the packages only."""
     defined = definitions()
     own = defined["images"][image]
-    wanted = [defined["common"], own["suite"], own["packages"], *([own["also"]] if "also" in own else [])]
-    return f"{NAME}/{own.get('base', image)}-base:{digest(json.dumps(wanted, sort_keys=True).encode())}"
+    content = [defined["common"], own["suite"], own["packages"], *([own["also"]] if "also" in own else [])]
+    return f"{NAME}/{own.get('base', image)}-base:{digest(json.dumps(content, sort_keys=True).encode())}"
 
 
 def tag(image: str) -> str:
@@ -104,17 +104,17 @@ def tag(image: str) -> str:
         DOCKERFILE.encode(),
     ]
     files = {path for name in ("rootfs", "hadoop", "kafka", "build") for path in (DATA / name).rglob("*")}
-    others = {locks(other)["hadoop"] for other in image_names()} - {locks(image)["hadoop"]}
-    for path in sorted(path for path in files - others if path.is_file()):
+    foreign_locks = {locks(image_name)["hadoop"] for image_name in image_names()} - {locks(image)["hadoop"]}
+    for path in sorted(path for path in files - foreign_locks if path.is_file()):
         parts.append(f"{path.relative_to(DATA)} {path.stat().st_mode & 0o111}".encode() + path.read_bytes())
     return f"{NAME}/{image}:{digest(*parts)}"
 
 
 def digest(*parts: bytes) -> str:
-    made = hashlib.sha256()
+    hasher = hashlib.sha256()
     for part in parts:
-        made.update(hashlib.sha256(part).digest())
-    return made.hexdigest()[:12]
+        hasher.update(hashlib.sha256(part).digest())
+    return hasher.hexdigest()[:12]
 
 
 def exists(reference: str) -> bool:
@@ -130,8 +130,8 @@ def ensure(image: str) -> str:
                 f"NODE_IMAGE_{image.upper()} names {reference}, and the engine has no such image. docker load or pull it first."
             )
         with only_one(CACHE / "images.lock"):
-            for left in CACHE.glob("making-*"):  # by a run that was killed
-                shutil.rmtree(left)
+            for directory in CACHE.glob("making-*"):  # by a run that was killed
+                shutil.rmtree(directory)
             with ThreadPoolExecutor(1) as pool:
                 downloads = pool.submit(fetch_parts, image)
                 if not exists(base_tag(image)):
@@ -168,7 +168,7 @@ def make_root(reference: str, suite: str, packages: Sequence[str], also: Sequenc
 
     also: suites for the packages that the suite lacks.
     """
-    mirrors = {one: find_mirror(one, definitions()["mirrors"]) for one in (suite, *also)}
+    mirrors = {name: find_mirror(name, definitions()["mirrors"]) for name in (suite, *also)}
     say(f"    suite {suite} from {mirrors[suite][0]} …")
     options = ["--variant=minbase", "--components=main", f"--include={','.join(packages)}"]
     options += [f'--aptopt=APT::Default-Release "{suite}"'] if also else []
@@ -180,7 +180,7 @@ def make_root(reference: str, suite: str, packages: Sequence[str], also: Sequenc
         "--customize-hook=rm -rf $1/etc/apt/apt.conf.d/99mmdebstrap $1/var/lib/apt/lists/* $1/var/cache/apt/* $1/usr/share/doc/* $1/usr/share/locale/*"
     ]
     keyring = "/usr/share/keyrings/debian-archive-keyring.gpg"
-    sources = [f"deb [signed-by={keyring}] {mirror} {one} main" for one, (mirror, _) in mirrors.items()]
+    sources = [f"deb [signed-by={keyring}] {mirror} {name} main" for name, (mirror, _) in mirrors.items()]
     make = ["nice", "mmdebstrap", *options, f"--keyring={keyring}", suite, "-", *sources]
     CACHE.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=CACHE, prefix="making-") as directory:

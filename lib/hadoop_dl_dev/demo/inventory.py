@@ -43,7 +43,7 @@ def write(cluster: Cluster) -> None:
         "upgrade_batch": "100%",  # nobody computes here yet: all NodeManagers restart at once
         "yarn_gpu": True,
         "yarn_gpu_restart_allowed": True,
-        **{f"yarn_gpu_{one}_command": f"systemctl restart yarn-{one}" for one in ("resourcemanager", "nodemanager")},
+        **{f"yarn_gpu_{unit}_command": f"systemctl restart yarn-{unit}" for unit in ("resourcemanager", "nodemanager")},
         "ansible_user": "deploy",
         "ansible_ssh_private_key_file": str(cluster.state / "id_ed25519"),
         "ansible_ssh_common_args": f"-o UserKnownHostsFile={cluster.state / 'known_hosts'}",
@@ -66,13 +66,13 @@ def write(cluster: Cluster) -> None:
 
 def mirror_environment() -> dict[str, str]:
     """Variables with which this machine reaches the package index and Maven Central, for the one node that fetches."""
-    found = {}
+    variables = {}
     for name in ("http_proxy", "https_proxy", "no_proxy"):
         value = os.environ.get(name) or os.environ.get(name.upper())
-        found.update({name: value} if value else {})
+        variables.update({name: value} if value else {})
     index = artifacts.index_url()
-    found.update({"PIP_INDEX_URL": index} if index else {})
+    variables.update({"PIP_INDEX_URL": index} if index else {})
     maven = os.environ.get("MAVEN_CENTRAL_URL")
-    found.update({"MAVEN_CENTRAL_URL": maven} if maven else {})
-    found.update({"SSL_CERT_FILE": str(CA_BUNDLE)} if CA_BUNDLE.exists() else {})
-    return found
+    variables.update({"MAVEN_CENTRAL_URL": maven} if maven else {})
+    variables.update({"SSL_CERT_FILE": str(CA_BUNDLE)} if CA_BUNDLE.exists() else {})
+    return variables

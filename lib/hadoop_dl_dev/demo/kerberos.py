@@ -188,9 +188,9 @@ def keytab(cluster: Cluster, host: str, path: str, principal: str, owner: str, m
     master, passing = cluster.container("master1"), "/root/passing.keytab"
     for query in (f"addprinc -randkey {principal}", f"ktadd -norandkey -k {passing} {principal}"):
         # It ends with 0 in any case. A principal of several hosts, or of an interrupted run, is there already.
-        said = nodes.execute(master, "sh", "-c", f"kadmin.local -q '{query}' 2>&1")
-        if " while " in said and "already exists" not in said:
-            raise DemoError(f"kadmin.local -q '{query}' must work, but said: {said}")
+        output = nodes.execute(master, "sh", "-c", f"kadmin.local -q '{query}' 2>&1")
+        if " while " in output and "already exists" not in output:
+            raise DemoError(f"kadmin.local -q '{query}' must work, but said: {output}")
     content = nodes.execute(master, "base64", passing)
     nodes.execute(master, "rm", passing)
     command = f"umask 077; base64 -d > {path}; chown {owner} {path}; chmod {mode} {path}"

@@ -41,21 +41,21 @@ class Package(NamedTuple):
 def packages(directory: Path) -> list[Package]:
     """Those in the directory of which streams speak."""
     tags = "%{VERSION} %{NAME} %{NAME}-%{EPOCHNUM}:%{VERSION}-%{RELEASE}.%{ARCH}\n"
-    said = run("rpm", "-qp", "--nosignature", "--qf", tags, *sorted(map(str, directory.glob("*.rpm")))).stdout
-    rows = [line.split() for line in said.splitlines()]
-    known = {*OF_BRANCH, *LATEST, *MODULES["-dkms"], *MODULES["-open"]}
-    return [Package(tuple(map(int, row[0].split("."))), row[1], row[2]) for row in rows if row[1] in known]
+    output = run("rpm", "-qp", "--nosignature", "--qf", tags, *sorted(map(str, directory.glob("*.rpm")))).stdout
+    rows = [line.split() for line in output.splitlines()]
+    names = {*OF_BRANCH, *LATEST, *MODULES["-dkms"], *MODULES["-open"]}
+    return [Package(tuple(map(int, row[0].split("."))), row[1], row[2]) for row in rows if row[1] in names]
 
 
 def newest(found: Iterable[Package], names: Sequence[str]) -> list[str]:
-    return [one.nevra for one in {one.name: one for one in sorted(found) if one.name in names}.values()]
+    return [rpm.nevra for rpm in {rpm.name: rpm for rpm in sorted(found) if rpm.name in names}.values()]
 
 
 def stream(name: str, branch: int, kind: str, found: Sequence[Package]) -> dict[str, Any]:
     """The description of one stream. https://github.com/fedora-modularity/libmodulemd, yaml_specs/modulemd_stream_v2.yaml"""
-    own = [one for one in found if one.version[0] == branch]
-    rpms = [one.nevra for one in own if one.name in OF_BRANCH]
-    data = {
+    own = [rpm for rpm in found if rpm.version[0] == branch]
+    rpms = [rpm.nevra for rpm in own if rpm.name in OF_BRANCH]
+    content = {
         "name": "nvidia-driver",
         "stream": name,
         "version": 1,
@@ -66,19 +66,19 @@ def stream(name: str, branch: int, kind: str, found: Sequence[Package]) -> dict[
         "license": {"module": ["MIT"]},
         "artifacts": {"rpms": rpms + newest(found, LATEST) + newest(own, MODULES[kind])},
     }
-    return {"document": "modulemd", "version": 2, "data": data}
+    return {"document": "modulemd", "version": 2, "data": content}
 
 
 def documents(found: Sequence[Package]) -> list[dict[str, Any]]:
-    branches = sorted({one.version[0] for one in found if one.name == "nvidia-driver"})
-    named = [(f"{branch}{kind}", branch, kind) for branch in branches for kind in MODULES]
-    named += [
+    branches = sorted({rpm.version[0] for rpm in found if rpm.name == "nvidia-driver"})
+    specs = [(f"{branch}{kind}", branch, kind) for branch in branches for kind in MODULES]
+    specs += [
         ("latest", branches[-1], ""),
         ("latest-dkms", branches[-1], "-dkms"),
         ("open-dkms", branches[-1], "-open"),
     ]
     default = {"module": "nvidia-driver", "stream": "latest-dkms"}
-    return [*(stream(*one, found) for one in named), {"document": "modulemd-defaults", "version": 1, "data": default}]
+    return [*(stream(*row, found) for row in specs), {"document": "modulemd-defaults", "version": 1, "data": default}]
 
 
 def add(made: Path) -> None:

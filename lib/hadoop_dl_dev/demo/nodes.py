@@ -23,8 +23,8 @@ BOOT_SECONDS = 90
 
 def inspect(name: str, template: str) -> str | None:
     """A container's properties by docker's template; None if there is no container."""
-    done = run("docker", "container", "inspect", "--format", template, name, check=False)
-    return done.stdout.strip() if done.returncode == 0 else None
+    completed = run("docker", "container", "inspect", "--format", template, name, check=False)
+    return completed.stdout.strip() if completed.returncode == 0 else None
 
 
 def state(name: str) -> str:
@@ -64,8 +64,8 @@ def made_from(image: str, options: Sequence[str]) -> str:
 
 def is_other(name: str, image: str, options: Sequence[str]) -> bool:
     """Whether a node of that name exists and was made from something else: an older image, other addresses."""
-    made = inspect(name, f'{{{{index .Config.Labels "{LABEL}.made-from"}}}}')
-    return made not in (None, made_from(image, options))
+    label = inspect(name, f'{{{{index .Config.Labels "{LABEL}.made-from"}}}}')
+    return label not in (None, made_from(image, options))
 
 
 def start(name: str, image: str, options: Sequence[str]) -> None:
@@ -86,20 +86,20 @@ def start(name: str, image: str, options: Sequence[str]) -> None:
 
 def wait_booted(name: str) -> None:
     deadline = time.monotonic() + BOOT_SECONDS
-    said = ""
+    state = ""
     while time.monotonic() < deadline:
-        done = run("docker", "exec", name, "systemctl", "is-system-running", check=False)
-        said = done.stdout.strip() or done.stderr.strip()
-        if said == "running":
+        completed = run("docker", "exec", name, "systemctl", "is-system-running", check=False)
+        state = completed.stdout.strip() or completed.stderr.strip()
+        if state == "running":
             return
-        if said == "degraded":
-            failed = run("docker", "exec", name, "systemctl", "--failed", "--no-legend", "--plain").stdout
+        if state == "degraded":
+            units = run("docker", "exec", name, "systemctl", "--failed", "--no-legend", "--plain").stdout
             raise DemoError(
-                f"{name} booted with failed units:\n{failed}Look at one with: docker exec {name} journalctl -u UNIT"
+                f"{name} booted with failed units:\n{units}Look at one with: docker exec {name} journalctl -u UNIT"
             )
         time.sleep(0.3)
     raise DemoError(
-        f"{name} did not boot within {BOOT_SECONDS} seconds; systemd says {said!r}. Look: docker logs {name}"
+        f"{name} did not boot within {BOOT_SECONDS} seconds; systemd says {state!r}. Look: docker logs {name}"
     )
 
 

@@ -62,41 +62,41 @@ class Machine:
 
 def problems(found: Machine) -> list[str]:
     """Why the demo cannot run here; an empty list means that it can."""
-    said = []
+    lines = []
     if found.machine != "x86_64":
-        said.append(f"An x86_64 machine is required, but this is {found.machine}: TensorFlow's wheels are for x86_64.")
+        lines.append(f"An x86_64 machine is required, but this is {found.machine}: TensorFlow's wheels are for x86_64.")
     if not PYTHONS[0] <= found.python <= PYTHONS[1]:
-        said.append(
+        lines.append(
             f"Python 3.10 to 3.12 is required, but this is {found.python[0]}.{found.python[1]}. Name another one: make demo PYTHON=python3.11"
         )
-    needed = MEMORY_MB[found.up]
-    if found.memory_mb < needed:
-        said.append(
-            f"{needed} MB of free memory are required, but there are {found.memory_mb}. End something, or use a larger machine."
+    memory_mb = MEMORY_MB[found.up]
+    if found.memory_mb < memory_mb:
+        lines.append(
+            f"{memory_mb} MB of free memory are required, but there are {found.memory_mb}. End something, or use a larger machine."
         )
-    for directory, (wanted, free) in found.disks_mb.items():
-        if free < wanted:
-            said.append(f"{wanted} MB of free disk are required in {directory}, but there are {free}. Free some space.")
+    for directory, (need, free) in found.disks_mb.items():
+        if free < need:
+            lines.append(f"{need} MB of free disk are required in {directory}, but there are {free}. Free some space.")
     if found.packages and not found.apt:
-        said.append(
+        lines.append(
             f"The packages {' '.join(found.packages)} are required, but there is no apt-get to install them. Install them by hand."
         )
     elif found.packages and not found.root:
-        said.append(
+        lines.append(
             f"The packages {' '.join(found.packages)} are required, but {found.user} may not install them. "
             f"Run: sudo apt-get install {' '.join(found.packages)}"
         )
     if found.remote_engine:
-        said.append(
+        lines.append(
             f"The Docker engine at {found.remote_engine} must answer, but does not. Start it, or use this machine's own: "
             "unset DOCKER_HOST DOCKER_CONTEXT; docker context use default"
         )
     elif not found.root and not found.engine:
-        said.append(
+        lines.append(
             f"A Docker engine that answers {found.user} is required, but none does. Run make demo as root, "
             f"or: sudo systemctl start docker; sudo usermod -aG docker {found.user}; then log in again."
         )
-    return said
+    return lines
 
 
 def look(cluster: str, cdsw: str = "") -> Machine:
@@ -135,15 +135,15 @@ def disks(up: bool, engine: Path, downloads: Path = REPOSITORY, more: int = 0) -
     """Directory: what is needed there and what is free; one entry where both are on the same file system."""
 
     def nearest(path: Path) -> Path:
-        return next(there for there in (path, *path.parents) if there.exists())
+        return next(candidate for candidate in (path, *path.parents) if candidate.exists())
 
     needs: dict[int, tuple[Path, int]] = {}
-    for path, wanted in ((downloads, DOWNLOADS_MB[up]), (engine, ENGINE_DISK_MB[up] + more)):
-        there = nearest(path)
-        device = there.stat().st_dev
-        first, sum_so_far = needs.get(device, (there, 0))
-        needs[device] = (first, sum_so_far + wanted)
-    return {str(path): (wanted, shutil.disk_usage(path).free // 2**20) for path, wanted in needs.values()}
+    for path, need in ((downloads, DOWNLOADS_MB[up]), (engine, ENGINE_DISK_MB[up] + more)):
+        place = nearest(path)
+        device = place.stat().st_dev
+        first, sum_so_far = needs.get(device, (place, 0))
+        needs[device] = (first, sum_so_far + need)
+    return {str(path): (need, shutil.disk_usage(path).free // 2**20) for path, need in needs.values()}
 
 
 def available_memory_mb() -> int:
@@ -177,21 +177,21 @@ def missing_engine() -> list[str]:
 def missing_packages(root: bool) -> list[str]:
     # Who is not root makes root file systems in a user namespace.
     commands = COMMANDS if root else {**COMMANDS, "newuidmap": "uidmap"}
-    found = [package for command, package in commands.items() if not has(command)]
+    packages = [package for command, package in commands.items() if not has(command)]
     if not KEYRING.exists():
-        found.append("debian-archive-keyring")
+        packages.append("debian-archive-keyring")
     if importlib.util.find_spec("ensurepip") is None:
-        found.append("python3-venv")
-    return found
+        packages.append("python3-venv")
+    return packages
 
 
 def ensure(cluster: str = "demo", cdsw: str = "") -> None:
     """Check, install the packages that are missing, and see that a Docker engine answers."""
     machine = look(cluster, cdsw)
-    found = problems(machine)
-    if found:
+    reasons = problems(machine)
+    if reasons:
         raise DemoError(
-            "This machine lacks what the demo requires:\n" + "\n".join(f"  - {problem}" for problem in found)
+            "This machine lacks what the demo requires:\n" + "\n".join(f"  - {problem}" for problem in reasons)
         )
     if machine.packages:
         say(f"    installing {' '.join(machine.packages)} …")
@@ -211,12 +211,12 @@ def start_engine() -> None:
         return
     say("    starting the Docker engine …")
     log = REPOSITORY / ".cache" / "dockerd.log"
-    where = "journalctl -u docker"
+    place = "journalctl -u docker"
     engine: subprocess.Popen[bytes] | None = None
     if SYSTEMD.is_dir():
         run("systemctl", "start", "docker", check=False)
     else:
-        where = str(log)
+        place = str(log)
         log.parent.mkdir(exist_ok=True)
         ENGINE_PID.unlink(missing_ok=True)
         with log.open("wb") as handle:
@@ -232,11 +232,11 @@ def start_engine() -> None:
         if engine and engine.poll() is not None:
             words = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()[-3:]
             raise DemoError(
-                f"the Docker engine ended with status {engine.returncode} when it was started. {where} ends with:\n    "
+                f"the Docker engine ended with status {engine.returncode} when it was started. {place} ends with:\n    "
                 + "\n    ".join(words)
             )
         time.sleep(1)
-    raise DemoError(f"a Docker engine must answer within 60 seconds, and none does. Look at {where}.")
+    raise DemoError(f"a Docker engine must answer within 60 seconds, and none does. Look at {place}.")
 
 
 if __name__ == "__main__":

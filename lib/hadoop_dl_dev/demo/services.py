@@ -81,13 +81,13 @@ def until(what: str, problem: Callable[[], str | None], seconds: float = READY_S
     deadline = time.monotonic() + seconds
     while True:
         try:
-            found = problem()
+            reason = problem()
         except (OSError, ValueError, KeyError) as error:  # not listening yet, or not all of it is up
-            found = f"{type(error).__name__}: {error}"
-        if found is None:
+            reason = f"{type(error).__name__}: {error}"
+        if reason is None:
             return
         if time.monotonic() > deadline:
-            raise DemoError(f"{what} must be ready within {seconds:.0f} seconds, but is not: {found}")
+            raise DemoError(f"{what} must be ready within {seconds:.0f} seconds, but is not: {reason}")
         time.sleep(every)
 
 
@@ -132,8 +132,8 @@ def webhdfs(cluster: Cluster, path: str, operation: str, **parameters: str) -> N
         with OPENER.open(request, timeout=REQUEST_SECONDS):
             pass
     except urllib.error.HTTPError as error:
-        said = error.read().decode("utf-8", "replace")[:300]
-        raise DemoError(f"HDFS must accept {operation} of {path}, but answers {error.code}: {said}") from error
+        answer = error.read().decode("utf-8", "replace")[:300]
+        raise DemoError(f"HDFS must accept {operation} of {path}, but answers {error.code}: {answer}") from error
 
 
 def status(cluster: Cluster) -> list[str]:
@@ -141,13 +141,13 @@ def status(cluster: Cluster) -> list[str]:
     problems = []
     for host in cluster.hosts:
         container = cluster.container(host)
-        state, current, failed = nodes.state(container), "", ""
+        state, current, complaint = nodes.state(container), "", ""
         if state == "running":
             current = nodes.execute(container, "readlink", "/opt/deeplearning/current", check=False).strip()
             units = units_of(host)
-            asked = nodes.execute(container, "systemctl", "is-active", *units, check=False).split() if units else []
-            pairs = zip(units, asked, strict=True)
-            failed = ", ".join(f"{unit} is {answer}" for unit, answer in pairs if answer != "active")
-        say(f"  {host:<8} {cluster.address(host):<14} {state:<8} {current.rpartition('/')[2] or '-':<34} {failed}")
-        problems += [f"{host} is {state}"] if state != "running" else [f"{failed} on {host}"] if failed else []
+            states = nodes.execute(container, "systemctl", "is-active", *units, check=False).split() if units else []
+            pairs = zip(units, states, strict=True)
+            complaint = ", ".join(f"{unit} is {answer}" for unit, answer in pairs if answer != "active")
+        say(f"  {host:<8} {cluster.address(host):<14} {state:<8} {current.rpartition('/')[2] or '-':<34} {complaint}")
+        problems += [f"{host} is {state}"] if state != "running" else [f"{complaint} on {host}"] if complaint else []
     return problems

@@ -52,9 +52,9 @@ def pipe(first: Sequence[str], second: Sequence[str], env: Mapping[str, str] | N
             if source.stdout:
                 source.stdout.close()  # a first command that still writes ends, and does not wait for ever
         words.seek(0)
-        for argv, status, said in ((second, done.returncode, done.stderr), (first, source.returncode, words.read())):
+        for argv, status, text in ((second, done.returncode, done.stderr), (first, source.returncode, words.read())):
             if status != 0:
-                raise failure(argv, status, said)
+                raise failure(argv, status, text)
     return done.stdout
 
 
@@ -76,9 +76,9 @@ def say(text: str) -> None:
 def phase(name: str, times: list[tuple[str, float]] | None = None) -> Iterator[None]:
     """Print what begins and how long it took."""
     say(f"==> {name}")
-    started = time.monotonic()
+    start = time.monotonic()
     yield
-    took = time.monotonic() - started
+    took = time.monotonic() - start
     if times is not None:
         times.append((name, took))
     say(f"    done in {took:.0f} s")

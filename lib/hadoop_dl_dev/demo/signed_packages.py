@@ -26,18 +26,18 @@ def made_once(target: Path, files: Iterable[Path], make: Callable[[Path, Path], 
 
     make is called with a directory for intermediate files and the directory to fill.
     """
-    wanted = digest(*(path.name.encode() + path.read_bytes() for path in sorted(files)))
+    fingerprint = digest(*(path.name.encode() + path.read_bytes() for path in sorted(files)))
     with only_one(target.with_name(f"{target.name}.lock")):
         stamp = target / ".digest"
-        if stamp.exists() and stamp.read_text(encoding="utf-8") == wanted:
+        if stamp.exists() and stamp.read_text(encoding="utf-8") == fingerprint:
             return target
         with tempfile.TemporaryDirectory(dir=target.parent) as directory:
-            made = Path(directory) / "made"
-            made.mkdir(mode=0o755)
-            make(Path(directory), made)
-            (made / ".digest").write_text(wanted, encoding="utf-8")
+            staging = Path(directory) / "made"
+            staging.mkdir(mode=0o755)
+            make(Path(directory), staging)
+            (staging / ".digest").write_text(fingerprint, encoding="utf-8")
             shutil.rmtree(target, ignore_errors=True)
-            made.rename(target)
+            staging.rename(target)
     return target
 
 

@@ -144,16 +144,16 @@ def ensure() -> Path:
 
 
 def fill(top: Path, made: Path) -> None:
-    written: dict[str, dict[str, str]] = {}
+    sources: dict[str, dict[str, str]] = {}
     for version in (*VERSIONS, ASKS_MORE, HELD):
         bundle = made / f"tensorflow-v{version}.bundle"
         commit = make_bundle(version, top / version, bundle)
-        written[version] = {"commit": commit, "sha256": hashlib.sha256(bundle.read_bytes()).hexdigest()}
+        sources[version] = {"commit": commit, "sha256": hashlib.sha256(bundle.read_bytes()).hexdigest()}
     for part in FETCHED:
         name, content = archive_name(part), archive(part)
         (made / name).write_bytes(content)
-        written[name] = {"sha256": hashlib.sha256(content).hexdigest()}
-    (made / "sources.json").write_text(json.dumps(written, indent=1) + "\n", encoding="utf-8")
+        sources[name] = {"sha256": hashlib.sha256(content).hexdigest()}
+    (made / "sources.json").write_text(json.dumps(sources, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -73,17 +73,17 @@ def use_workbench(cluster: Cluster, times: list[tuple[str, float]]) -> list[str]
         for name, (outcome, message) in answers.items():
             if outcome != "SKIP":
                 say(f"    {outcome}  {name}: {message}")
-    failed = [name for name, (outcome, _) in answers.items() if outcome == "FAIL"]
-    if set(failed) != set(workbench.OF_A_GPU):
+    failures = [name for name, (outcome, _) in answers.items() if outcome == "FAIL"]
+    if set(failures) != set(workbench.OF_A_GPU):
         raise DemoError(
-            f"gpu-check must fail in a session of the demo at {', '.join(workbench.OF_A_GPU)}, but it fails at {', '.join(failed) or 'none'}. "
+            f"gpu-check must fail in a session of the demo at {', '.join(workbench.OF_A_GPU)}, but it fails at {', '.join(failures) or 'none'}. "
             f"Its sentences are above. Look: docker exec {host.node} docker exec {workbench.ENGINE} gpu-check"
         )
-    passed = sum(outcome == "PASS" for outcome, _ in answers.values())
+    pass_count = sum(outcome == "PASS" for outcome, _ in answers.values())
     return [
         f"image {image}",
         f"uid, TensorFlow, [[2.]] x [[3.]] on the CPU: {product}",
-        f"gpu-check: {passed} passed, {len(failed)} failed, because only a GPU can answer them: {', '.join(failed)}",
+        f"gpu-check: {pass_count} passed, {len(failures)} failed, because only a GPU can answer them: {', '.join(failures)}",
     ]
 
 
@@ -131,7 +131,7 @@ def suggestions(cluster: Cluster) -> list[Suggestion]:
     inventory = os.path.relpath(cluster.inventory, images.REPOSITORY)
     on_edge = ("su - analyst", "deeplearning list", "tfos-submit jobs", "tfos-submit --help")
     if cluster.name == default.name:
-        again, status, shell, down = (
+        rerun, status, shell, down = (
             f"make demo{choices}",
             "scripts/demo status",
             "make demo-shell HOST=edge1",
@@ -139,10 +139,10 @@ def suggestions(cluster: Cluster) -> list[Suggestion]:
         )
     else:  # the make targets are for the cluster with the default name
         name = f"--name {cluster.name}"
-        again = f"scripts/demo run {name} --stack {cluster.stack} --data-nodes {cluster.data_nodes}"
-        again += f" --cdsw {cluster.cdsw}" if cluster.cdsw else ""
-        again += " --kerberos" if cluster.kerberos else ""
-        again += f" --hadoop {cluster.hadoop}" if cluster.hadoop else ""
+        rerun = f"scripts/demo run {name} --stack {cluster.stack} --data-nodes {cluster.data_nodes}"
+        rerun += f" --cdsw {cluster.cdsw}" if cluster.cdsw else ""
+        rerun += " --kerberos" if cluster.kerberos else ""
+        rerun += f" --hadoop {cluster.hadoop}" if cluster.hadoop else ""
         status, shell, down = (
             f"scripts/demo status {name}",
             f"scripts/demo shell {name} edge1",
@@ -151,7 +151,7 @@ def suggestions(cluster: Cluster) -> list[Suggestion]:
     in_session = (f"docker exec {workbench.ENGINE} gpu-check", "cdsw status")
     of_cdsw = Suggestion(shell.replace("edge1", workbench.NAME), "then: " + "; ".join(in_session), in_session)
     return [
-        Suggestion(again, "again: nothing changes, the model trains once more"),
+        Suggestion(rerun, "again: nothing changes, the model trains once more"),
         Suggestion(status, "what runs on which node"),
         Suggestion(shell, "then: " + "; ".join(on_edge), on_edge),
         *([of_cdsw] if cluster.cdsw else []),

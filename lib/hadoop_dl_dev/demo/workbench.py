@@ -159,5 +159,5 @@ class Host:
 
     def gpu_check(self, *questions: str) -> dict[str, tuple[str, str]]:
         """Outcome and message of each question; some fail if no GPU computes."""
-        said = self.inside(f"gpu-check --json {' '.join(questions)}", check=False)
-        return {one["name"]: (one["outcome"], one["message"]) for one in json.loads(said)}
+        output = self.inside(f"gpu-check --json {' '.join(questions)}", check=False)
+        return {answer["name"]: (answer["outcome"], answer["message"]) for answer in json.loads(output)}

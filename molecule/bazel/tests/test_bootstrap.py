@@ -9,9 +9,9 @@ HOME = "/home/builder"
 
 
 def test_the_users_shell_finds_it(host):
-    found = host.check_output("su - builder -c 'PATH=$PATH:$HOME/bin; command -v bazel; bazel --batch version'")
-    assert found.startswith(f"{HOME}/bin/bazel\n")
-    assert "Build label: 0.26.1" in found
+    output = host.check_output("su - builder -c 'PATH=$PATH:$HOME/bin; command -v bazel; bazel --batch version'")
+    assert output.startswith(f"{HOME}/bin/bazel\n")
+    assert "Build label: 0.26.1" in output
 
 
 @pytest.mark.parametrize(
@@ -30,8 +30,8 @@ def test_the_log_is_kept_and_says_how_it_was_compiled(host, words):
 
 
 def test_sources_and_temporary_files_are_gone(host):
-    left = host.check_output(f"ls -A {HOME}/bazel").split()
-    assert sorted(left) == [".lock", "0.26.1", "bootstrap-0.26.1.log"]
+    names = host.check_output(f"ls -A {HOME}/bazel").split()
+    assert sorted(names) == [".lock", "0.26.1", "bootstrap-0.26.1.log"]
 
 
 def test_the_mark_names_the_source(host):

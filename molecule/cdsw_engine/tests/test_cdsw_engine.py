@@ -16,9 +16,9 @@ def inside(host, image, program, arguments):
 
 
 def test_the_active_image_is_the_stacks_and_its_name_has_a_digest(host, active):
-    shown = json.loads(host.check_output(f"docker image inspect {active['image']}"))[0]
-    assert shown["Id"] == active["id"]
-    assert shown["Config"]["Labels"]["hadoop-deeplearning.stack"] == "tf1.4-cpu-py27-el7"
+    image = json.loads(host.check_output(f"docker image inspect {active['image']}"))[0]
+    assert image["Id"] == active["id"]
+    assert image["Config"]["Labels"]["hadoop-deeplearning.stack"] == "tf1.4-cpu-py27-el7"
     assert active["image"].startswith("deeplearning-engine:tf1.4-cpu-py27-el7-")
 
 
@@ -37,10 +37,10 @@ def test_gpu_check_tells_the_engines_user_what_is_missing(host, active):
     host.check_output(f'echo \'{{"gpu_count": "1"}}\' > {expected} && chmod 0644 {expected}')
     mount = f"--volume {expected}:/opt/deeplearning/etc/gpu-check.json:ro"
     answer = inside(host, f"{mount} {active['image']}", "gpu-check", "--json")
-    found = {one["name"]: (one["outcome"], one["message"]) for one in json.loads(answer.stdout)}
-    assert found["tensorflow_computes_on_cpu"] == ("PASS", "TF 1"), found
-    assert found["device_nodes"][0] == "FAIL"
-    assert found["device_nodes"][1].startswith("This engine was started without GPUs: no /dev/nvidia0 is here."), found
+    rows = {row["name"]: (row["outcome"], row["message"]) for row in json.loads(answer.stdout)}
+    assert rows["tensorflow_computes_on_cpu"] == ("PASS", "TF 1"), rows
+    assert rows["device_nodes"][0] == "FAIL"
+    assert rows["device_nodes"][1].startswith("This engine was started without GPUs: no /dev/nvidia0 is here."), rows
 
 
 def test_gpu_check_of_the_image_alone_expects_no_gpu(host, active):

@@ -5,8 +5,8 @@ DRIVERS = "/var/lib/nvidia-docker/volumes/nvidia_driver"
 
 
 def test_a_volume_of_docker_is_the_directory_of_the_driver(host):
-    shown = json.loads(host.check_output("docker volume inspect nvidia_driver_418.67"))
-    assert (shown[0]["Driver"], shown[0]["Mountpoint"]) == ("nvidia-docker", f"{DRIVERS}/418.67")
+    volumes = json.loads(host.check_output("docker volume inspect nvidia_driver_418.67"))
+    assert (volumes[0]["Driver"], volumes[0]["Mountpoint"]) == ("nvidia-docker", f"{DRIVERS}/418.67")
 
 
 def test_the_directory_has_hard_links_to_the_drivers_libraries(host):

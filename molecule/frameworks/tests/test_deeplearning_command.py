@@ -48,8 +48,8 @@ def test_signal_and_status_are_the_scripts(host):
 
 def test_pip_shows_packages_and_installs_none(host):
     assert "Keras" in host.check_output(f"{USER} deeplearning pip list").title()
-    refused = host.run("deeplearning pip install pandas")
-    assert (refused.rc, "deeplearning venv" in refused.stderr) == (2, True)
+    completed = host.run("deeplearning pip install pandas")
+    assert (completed.rc, "deeplearning venv" in completed.stderr) == (2, True)
 
 
 def test_own_packages_are_on_top_of_the_environment(host):
@@ -60,15 +60,15 @@ def test_own_packages_are_on_top_of_the_environment(host):
         host.check_output(f"{USER} deeplearning python --venv /tmp/own -c 'import sys; print(sys.prefix)'")
         == "/tmp/own"
     )
-    refused = host.run(f"{USER} /tmp/own/bin/pip install --no-index keras==1.0")
-    assert refused.rc == 1
-    assert "keras==1.0" in refused.stderr
+    completed = host.run(f"{USER} /tmp/own/bin/pip install --no-index keras==1.0")
+    assert completed.rc == 1
+    assert "keras==1.0" in completed.stderr
 
 
 @pytest.mark.parametrize("option", ["--bind_all", "--host=0.0.0.0"])
 def test_tensorboard_listens_on_this_host_alone(host, option):
-    refused = host.run(f"{USER} deeplearning tensorboard {option} /tmp")
-    assert (refused.rc, "127.0.0.1" in refused.stderr) == (2, True)
+    completed = host.run(f"{USER} deeplearning tensorboard {option} /tmp")
+    assert (completed.rc, "127.0.0.1" in completed.stderr) == (2, True)
 
 
 def test_tensorboard_shows_events_of_the_same_tensorflow_and_ends_with_the_command(host):

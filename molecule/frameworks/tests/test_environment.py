@@ -33,8 +33,8 @@ def test_the_component_is_marked_as_complete(host, component):
 
 
 def test_only_root_can_write_to_the_environment(host):
-    found = host.check_output(f"find {ENVIRONMENT}/ '(' -not -user root -o -perm /022 ')' -not -type l")
-    assert found == ""
+    paths = host.check_output(f"find {ENVIRONMENT}/ '(' -not -user root -o -perm /022 ')' -not -type l")
+    assert paths == ""
 
 
 def test_current_points_to_the_environment(host):

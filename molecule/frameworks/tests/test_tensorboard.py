@@ -45,8 +45,8 @@ def test_a_program_that_has_the_port_is_not_taken_for_the_service(host):
     try:
         host.check_output("for _ in $(seq 50); do curl -s http://127.0.0.1:6100 && break; sleep 0.2; done")
         assert host.run("systemctl start deeplearning-tensorboard-scenario").rc != 0
-        said = host.check_output("journalctl -u deeplearning-tensorboard-scenario -n 20 -o cat --no-pager")
-        assert "a free port is required" in said
+        log = host.check_output("journalctl -u deeplearning-tensorboard-scenario -n 20 -o cat --no-pager")
+        assert "a free port is required" in log
     finally:
         host.check_output("systemctl stop other-program; systemctl reset-failed deeplearning-tensorboard-scenario")
     host.check_output("systemctl start deeplearning-tensorboard-scenario")

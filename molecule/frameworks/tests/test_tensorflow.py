@@ -22,19 +22,19 @@ def test_tensorflow_computes(host):
 
 
 def test_gpu_checks_product_and_convolution_are_right_in_the_form_of_tensorflow_1(host):
-    said = host.check_output(f"{ENVIRONMENT}/bin/python -E -s -c {PRODUCT} 2>/dev/null")
-    found = json.loads(said.rpartition(product.ANSWER)[2])
-    assert list(found["products"]) == list(found["convolutions"]) == ["TF 1"]
-    assert computed(found, "cpu:0") is None
-    assert found["gpus"] == []
-    assert found["cuda_build"]
+    output = host.check_output(f"{ENVIRONMENT}/bin/python -E -s -c {PRODUCT} 2>/dev/null")
+    answer = json.loads(output.rpartition(product.ANSWER)[2])
+    assert list(answer["products"]) == list(answer["convolutions"]) == ["TF 1"]
+    assert computed(answer, "cpu:0") is None
+    assert answer["gpus"] == []
+    assert answer["cuda_build"]
 
 
 def test_a_missing_library_is_named(host, tmp_path):
-    said = host.run(f"TF_CPP_MIN_LOG_LEVEL=1 {ENVIRONMENT}/bin/python -E -s -c {PRODUCT}").stderr
+    errors = host.run(f"TF_CPP_MIN_LOG_LEVEL=1 {ENVIRONMENT}/bin/python -E -s -c {PRODUCT}").stderr
     (tmp_path / "run/systemd/system").mkdir(parents=True)  # a host, even if the tests themselves run in a container
     machine = Host(str(tmp_path), lambda argv, seconds=None: (0, "GPU 0: Tesla T4 (UUID: x)"))
-    message = causes(machine, {"cuda_build": True, "gpus": []}, said)
+    message = causes(machine, {"cuda_build": True, "gpus": []}, errors)
     assert "It does not find libcuda.so.1: install what contains them" in message
     assert "cuda_versions" in message
 

@@ -7,7 +7,7 @@ GPU_CHECK = "/opt/deeplearning/bin/gpu-check"
 
 @pytest.fixture(scope="module")
 def answers(host):
-    return {one["name"]: one for one in json.loads(host.run(f"{GPU_CHECK} --json").stdout)}
+    return {answer["name"]: answer for answer in json.loads(host.run(f"{GPU_CHECK} --json").stdout)}
 
 
 def test_the_exit_status_reports_that_something_failed(host):
@@ -29,18 +29,18 @@ def test_dcgm_is_asked_only_where_it_is(answers):
 
 
 def test_gpus_that_do_not_answer_are_not_accepted(host):
-    result = host.run(f"{GPU_CHECK} --accept --json")
-    assert result.rc == 1, result.stderr
-    report = json.loads(result.stdout)
+    completed = host.run(f"{GPU_CHECK} --accept --json")
+    assert completed.rc == 1, completed.stderr
+    report = json.loads(completed.stdout)
     assert report["measures"] == []
-    assert [one["outcome"] for one in report["results"]] == ["FAIL", "SKIP", "SKIP", "SKIP", "SKIP"]
+    assert [answer["outcome"] for answer in report["results"]] == ["FAIL", "SKIP", "SKIP", "SKIP", "SKIP"]
     assert "nvidia-smi is required" in report["results"][0]["message"]
 
 
 def test_a_user_without_rights_may_run_it(host):
-    result = host.run(f"su nobody -s /bin/sh -c '{GPU_CHECK} --list'")
-    assert result.rc == 0, result.stderr
-    assert "xid" in result.stdout
+    completed = host.run(f"su nobody -s /bin/sh -c '{GPU_CHECK} --list'")
+    assert completed.rc == 0, completed.stderr
+    assert "xid" in completed.stdout
 
 
 def test_a_login_shell_finds_it(host):

@@ -29,22 +29,22 @@ def test_the_record_has_the_drivers_library(host):
     ],
 )
 def test_gpu_check_passes_what_needs_no_hardware(host, check):
-    result = host.run(f"/opt/deeplearning/bin/gpu-check {check}")
-    assert result.rc == 0, result.stdout
-    assert result.stdout.startswith("PASS")
+    completed = host.run(f"/opt/deeplearning/bin/gpu-check {check}")
+    assert completed.rc == 0, completed.stdout
+    assert completed.stdout.startswith("PASS")
 
 
 def test_gpu_check_misses_the_driver_that_no_kernel_loaded(host):
-    result = host.run("/opt/deeplearning/bin/gpu-check driver_runs")
-    assert result.rc == 1
-    assert "modprobe nvidia" in result.stdout
+    completed = host.run("/opt/deeplearning/bin/gpu-check driver_runs")
+    assert completed.rc == 1
+    assert "modprobe nvidia" in completed.stdout
 
 
 def test_gpu_check_finds_a_library_of_a_package_that_lost_its_content(host):
     library = host.check_output("readlink -f /usr/lib64/libcudnn.so.8")
     package = host.check_output(f"rpm -qf --qf '%{{NAME}}' {library}")
     with emptied(host, library):
-        result = host.run("/opt/deeplearning/bin/gpu-check package_files")
-    assert result.rc == 1
-    assert f"missing or have other content: {library} ({package})." in result.stdout
-    assert f"reinstall) {package}." in result.stdout
+        completed = host.run("/opt/deeplearning/bin/gpu-check package_files")
+    assert completed.rc == 1
+    assert f"missing or have other content: {library} ({package})." in completed.stdout
+    assert f"reinstall) {package}." in completed.stdout

@@ -8,9 +8,9 @@ def is_cdh(host):
 
 
 def test_the_distributions_home_is_used_if_it_has_libhdfs(host):
-    written = host.file("/opt/deeplearning/etc/hadoop-env.sh").content_string
+    content = host.file("/opt/deeplearning/etc/hadoop-env.sh").content_string
     expected = LINKED if is_cdh(host) else "/opt/hadoop"
-    assert f"export HADOOP_HDFS_HOME={expected}\n" in written
+    assert f"export HADOOP_HDFS_HOME={expected}\n" in content
 
 
 def test_links_are_made_only_if_they_are_needed(host):

@@ -44,5 +44,5 @@ def test_a_host_fetches_them_from_the_mirror_alone(host, source):
 
 def test_apt_of_the_host_knows_nothing_of_the_sources(host):
     """Its lists, key rings and sources are those of the node."""
-    found = host.run("grep -rl 127.0.0.1:8001 /etc/apt /var/lib/apt")
-    assert found.stdout == ""
+    completed = host.run("grep -rl 127.0.0.1:8001 /etc/apt /var/lib/apt")
+    assert completed.stdout == ""

@@ -18,29 +18,29 @@ def manifest(host) -> dict[str, dict[str, object]]:
 
 
 def test_everything_that_the_manifest_names_is_served_with_its_sha256(host):
-    held = manifest(host)
-    assert len(held) >= 6
-    for path, entry in held.items():
+    entries = manifest(host)
+    assert len(entries) >= 6
+    for path, entry in entries.items():
         assert host.check_output(f"python3 -c '{READ}' {URL}/{path}") == entry["sha256"]
 
 
 def links(host, page: str) -> dict[str, str]:
     """What a page of the package index links to: address without its fragment -> fragment."""
-    found = [
+    parts = [
         urljoin(f"{URL}/{page}", href).partition("#")
         for href in re.findall(r'<a href="([^"]+)">', host.check_output(f"python3 -c '{PAGE}' {URL}/{page}"))
     ]
-    return {unquote(address): fragment for address, _, fragment in found}
+    return {unquote(address): fragment for address, _, fragment in parts}
 
 
 def test_the_index_lists_every_wheel_with_its_sha256(host):
     """PEP 503, by which pip and a site's own index find them."""
-    held = {path: entry for path, entry in manifest(host).items() if path.startswith("wheels/")}
+    entries = {path: entry for path, entry in manifest(host).items() if path.startswith("wheels/")}
     listed = {}
     for project in links(host, "simple/"):
         assert re.fullmatch(rf"{URL}/simple/[a-z0-9]+(-[a-z0-9]+)*/", project)
         listed.update(links(host, project.removeprefix(f"{URL}/")))
-    assert listed == {f"{URL}/{path}": f"sha256={entry['sha256']}" for path, entry in held.items()}
+    assert listed == {f"{URL}/{path}": f"sha256={entry['sha256']}" for path, entry in entries.items()}
 
 
 def pip_install(host, project: str):
@@ -54,17 +54,17 @@ def pip_install(host, project: str):
 def test_pip_finds_a_wheel_in_the_index_and_installs_it(host):
     """It compares the sha256 of the page's link."""
     [six] = [path for path in manifest(host) if path.startswith("wheels/six-")]
-    done = pip_install(host, "six")
-    assert done.rc == 0, done.stderr
-    assert f"{URL}/{six}" in done.stdout
+    completed = pip_install(host, "six")
+    assert completed.rc == 0, completed.stderr
+    assert f"{URL}/{six}" in completed.stdout
     installed = host.file(f"{TARGET}/six.py").content_string
     assert f'__version__ = "{six.split("-")[1]}"' in installed
 
 
 def test_pip_finds_no_project_that_the_index_does_not_list(host):
-    done = pip_install(host, "tensorflow")
-    assert done.rc != 0
-    assert "No matching distribution found for tensorflow" in done.stderr
+    completed = pip_install(host, "tensorflow")
+    assert completed.rc != 0
+    assert "No matching distribution found for tensorflow" in completed.stderr
 
 
 def test_the_damaged_file_was_replaced(host):
@@ -91,9 +91,9 @@ def test_the_server_has_no_rights(host):
 
 
 def test_the_server_cannot_write_to_what_it_serves(host):
-    found = host.run(f"find {ROOT} -user deeplearning-mirror -o -type f -perm /022")
-    assert found.rc == 0
-    assert found.stdout == ""
+    completed = host.run(f"find {ROOT} -user deeplearning-mirror -o -type f -perm /022")
+    assert completed.rc == 0
+    assert completed.stdout == ""
 
 
 def test_parts_of_downloads_are_closed_to_others(host):

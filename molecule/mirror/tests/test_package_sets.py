@@ -26,12 +26,12 @@ def packages(host) -> dict[str, str]:
 
 
 def test_dnf_finds_the_named_packages_and_what_they_require(host):
-    found = packages(host)
-    assert set(found) >= NAMED | REQUIRED
-    assert {version for name, version in found.items() if name.startswith(("nvidia-driver", "kmod-nvidia"))} == {
+    versions = packages(host)
+    assert set(versions) >= NAMED | REQUIRED
+    assert {version for name, version in versions.items() if name.startswith(("nvidia-driver", "kmod-nvidia"))} == {
         "535.104.05"
     }
-    assert "kmod-nvidia-open-dkms" not in found
+    assert "kmod-nvidia-open-dkms" not in versions
 
 
 def test_the_record_names_every_file_that_is_served(host):
@@ -45,6 +45,6 @@ def test_a_host_can_install_them_from_the_mirror_alone(host):
     run = host.run(
         f"{DNF} --setopt=set.gpgcheck=1 --setopt=set.gpgkey=file:///srv/packages/RPM-GPG-KEY-fixtures install {' '.join(sorted(NAMED))}"
     )
-    said = run.stdout + run.stderr
-    assert "Operation aborted" in said, said
-    assert all(f" {name} " in said for name in NAMED), said
+    output = run.stdout + run.stderr
+    assert "Operation aborted" in output, output
+    assert all(f" {name} " in output for name in NAMED), output

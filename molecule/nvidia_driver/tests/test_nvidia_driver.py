@@ -14,10 +14,10 @@ def kernels(host):
 
 def test_every_kernel_that_may_run_has_the_module(host, driver):
     for kernel in kernels(host):
-        found = host.check_output(
+        words = host.check_output(
             f"modinfo -k {kernel} -F version nvidia; modinfo -k {kernel} -F vermagic nvidia"
         ).split()
-        assert found[:2] == [driver, kernel]
+        assert words[:2] == [driver, kernel]
 
 
 def test_no_initramfs_holds_nouveau(host):
@@ -64,9 +64,9 @@ def test_locks_of_the_site_are_there(host):
 
 
 def test_gpu_check_passes_where_no_gpu_is_promised(host):
-    result = host.run("/opt/deeplearning/bin/gpu-check --json")
-    outcomes = {one["name"]: one["outcome"] for one in json.loads(result.stdout)}
-    assert result.rc == 0
+    completed = host.run("/opt/deeplearning/bin/gpu-check --json")
+    outcomes = {answer["name"]: answer["outcome"] for answer in json.loads(completed.stdout)}
+    assert completed.rc == 0
     assert (
         outcomes["versions_agree"]
         == outcomes["module_for_boot_kernel"]

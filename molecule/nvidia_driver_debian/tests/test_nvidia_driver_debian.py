@@ -16,7 +16,7 @@ def kernel(host):
 
 @pytest.fixture(scope="module")
 def answers(host):
-    return {one["name"]: one for one in json.loads(host.run("/opt/deeplearning/bin/gpu-check --json").stdout)}
+    return {answer["name"]: answer for answer in json.loads(host.run("/opt/deeplearning/bin/gpu-check --json").stdout)}
 
 
 def test_dkms_has_built_the_real_module(host, version, kernel):
@@ -24,10 +24,10 @@ def test_dkms_has_built_the_real_module(host, version, kernel):
 
 
 def test_the_module_is_for_the_kernel_of_the_next_boot(host, version, kernel):
-    found = host.check_output(
+    words = host.check_output(
         f"modinfo -k {kernel} -F version nvidia-current; modinfo -k {kernel} -F vermagic nvidia-current"
     ).split()
-    assert found[:2] == [version, kernel]
+    assert words[:2] == [version, kernel]
 
 
 def test_the_initramfs_of_the_kernel_carries_the_blacklist(host, kernel):
@@ -44,16 +44,16 @@ def test_the_kernel_is_held(host, kernel):
 
 
 def test_the_real_nvidia_smi_says_that_no_driver_runs(host):
-    result = host.run("nvidia-smi")
-    assert result.rc != 0
-    assert "couldn't communicate with the NVIDIA driver" in result.stdout
+    completed = host.run("nvidia-smi")
+    assert completed.rc != 0
+    assert "couldn't communicate with the NVIDIA driver" in completed.stdout
 
 
 def test_gpu_check_turns_that_into_its_own_sentence(answers, version, kernel):
-    found = answers["driver_runs"]
-    assert found["outcome"] == "FAIL"
-    assert f"Kernel {kernel} has the module {version}" in found["message"]
-    assert "modprobe nvidia" in found["message"]
+    answer = answers["driver_runs"]
+    assert answer["outcome"] == "FAIL"
+    assert f"Kernel {kernel} has the module {version}" in answer["message"]
+    assert "modprobe nvidia" in answer["message"]
 
 
 def test_nvml_says_the_same_from_python(answers):
@@ -76,6 +76,6 @@ def test_a_library_that_lost_its_content_is_named_with_its_package(host):
     library = host.check_output("readlink -f /usr/lib/x86_64-linux-gnu/libcuda.so.1")
     package = host.check_output(f"dpkg-query --search {library}").split(":")[0]
     with emptied(host, library):
-        result = host.run("/opt/deeplearning/bin/gpu-check package_files")
-    assert result.rc == 1
-    assert f"{library} ({package}). Run apt-get install --reinstall {package}." in result.stdout
+        completed = host.run("/opt/deeplearning/bin/gpu-check package_files")
+    assert completed.rc == 1
+    assert f"{library} ({package}). Run apt-get install --reinstall {package}." in completed.stdout

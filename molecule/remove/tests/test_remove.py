@@ -20,8 +20,8 @@ CONFIRMED = ("-e", "remove_confirmed=true")
 
 
 def start(*options: str) -> subprocess.Popen[str]:
-    given = ("-i", os.environ["MOLECULE_INVENTORY_FILE"], REPOSITORY / "playbooks" / "remove.yml")
-    return ansible_programs.start(*given, *options, ANSIBLE_CONFIG=str(REPOSITORY / "ansible.cfg"))
+    arguments = ("-i", os.environ["MOLECULE_INVENTORY_FILE"], REPOSITORY / "playbooks" / "remove.yml")
+    return ansible_programs.start(*arguments, *options, ANSIBLE_CONFIG=str(REPOSITORY / "ansible.cfg"))
 
 
 def run(*options: str) -> tuple[int, str]:
@@ -32,7 +32,7 @@ def run(*options: str) -> tuple[int, str]:
 
 
 def execute(node: str, *command: str, stdin: str | None = None, check: bool = True) -> str:
-    done = subprocess.run(
+    completed = subprocess.run(
         ["docker", "exec", *(["--interactive"] if stdin else []), node, *command],
         input=stdin,
         capture_output=True,
@@ -40,7 +40,7 @@ def execute(node: str, *command: str, stdin: str | None = None, check: bool = Tr
         timeout=300,
         check=check,
     )
-    return done.stdout
+    return completed.stdout
 
 
 def state(node: str) -> dict[str, object]:
@@ -48,16 +48,16 @@ def state(node: str) -> dict[str, object]:
 
 
 def differences(before: dict[str, object], after: dict[str, object]) -> list[str]:
-    found = []
+    lines = []
     for key in sorted(set(before) | set(after)):
         old, new = before.get(key), after.get(key)
         if isinstance(old, list) and isinstance(new, list):
-            found += [f"{key}: - {one}" for one in old if one not in new] + [
-                f"{key}: + {one}" for one in new if one not in old
+            lines += [f"{key}: - {item}" for item in old if item not in new] + [
+                f"{key}: + {item}" for item in new if item not in old
             ]
         elif old != new:
-            found.append(f"{key}: {old} -> {new}")
-    return found
+            lines.append(f"{key}: {old} -> {new}")
+    return lines
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +84,7 @@ def test_everything_is_there_that_is_to_be_removed(installed: dict[str, dict[str
 def test_it_shows_what_goes_and_changes_nothing(
     option: tuple[str, ...], status: int, installed: dict[str, dict[str, object]]
 ) -> None:
-    code, said = run(*option)
+    code, output = run(*option)
     assert code == status
     for words in (
         "REMOVE: 3 of 3 hosts have something to remove",
@@ -95,8 +95,8 @@ def test_it_shows_what_goes_and_changes_nothing(
         "/srv/deeplearning-mirror (4 files)",
         "/opt/deeplearning/README.site (not managed by this project)",
     ):
-        assert words in said
-    assert ("-e remove_confirmed=true. No host was changed." in said) is (status == 2)
+        assert words in output
+    assert ("-e remove_confirmed=true. No host was changed." in output) is (status == 2)
     assert {node: differences(installed[node], state(node)) for node in installed} == dict.fromkeys(NODES, [])
 
 
@@ -108,11 +108,11 @@ def test_a_process_that_uses_an_environment_is_named_and_holds_all_hosts() -> No
         f"cd / && nohup {ENVIRONMENT}/bin/python -c 'import time; time.sleep(900)' > /dev/null 2>&1 & echo $! > /run/job",
     )
     pid = execute(EL7, "cat", "/run/job").strip()
-    code, said = run(*CONFIRMED)
+    code, output = run(*CONFIRMED)
     execute(EL7, "kill", pid)
     assert code == 2
-    assert f"on {EL7} process {pid} of root ({ENVIRONMENT}/bin/python" in said
-    assert "remove_forced=true. No host was changed." in said
+    assert f"on {EL7} process {pid} of root ({ENVIRONMENT}/bin/python" in output
+    assert "remove_forced=true. No host was changed." in output
 
 
 def yarn_answers(text: str) -> None:
@@ -139,23 +139,23 @@ def yarn_answers(text: str) -> None:
 def test_an_environment_that_yarn_may_need_holds_all_hosts(answer: dict[str, object], words: str) -> None:
     before = {node: state(node) for node in NODES}
     yarn_answers(json.dumps(answer))
-    code, said = run(*CONFIRMED)
+    code, output = run(*CONFIRMED)
     yarn_answers('{"apps": null}')
     assert code == 2
-    assert f"scenario-0123456789ab must not be needed by YARN when it is removed from {EL7}, but {words}" in said
-    assert "remove_forced=true. No host was changed." in said
+    assert f"scenario-0123456789ab must not be needed by YARN when it is removed from {EL7}, but {words}" in output
+    assert "remove_forced=true. No host was changed." in output
     assert {node: differences(before[node], state(node)) for node in NODES} == dict.fromkeys(NODES, [])
 
 
 def test_named_parts_go_and_the_others_stay() -> None:
-    code, said = run(*CONFIRMED, "-e", "remove_parts=bazel,mirror")
-    assert code == 0, said
-    found = state(EL9)
+    code, output = run(*CONFIRMED, "-e", "remove_parts=bazel,mirror")
+    assert code == 0, output
+    after = state(EL9)
     before = json.loads(execute(EL9, "cat", "/srv/state-before.json"))
-    left = [line for line in differences(before, found) if "mirror" in line or "bazel" in line]
-    assert left == []
-    assert "file /usr/local/bin/gpu-check" in found
-    assert "file /opt/deeplearning/etc/gpu-check-cuda.json" in found
+    leftovers = [line for line in differences(before, after) if "mirror" in line or "bazel" in line]
+    assert leftovers == []
+    assert "file /usr/local/bin/gpu-check" in after
+    assert "file /opt/deeplearning/etc/gpu-check-cuda.json" in after
 
 
 @pytest.mark.parametrize(
@@ -169,32 +169,32 @@ def test_it_is_killed(task: str) -> None:
     """With its connections, in the middle of a task, as a controller that loses its power."""
     process = start(*CONFIRMED)
     assert process.stdout is not None
-    seen = False
+    task_began = False
     for line in process.stdout:
         print(line, end="")
         if line.startswith(f"TASK [{task}"):
-            seen = True
+            task_began = True
             time.sleep(1.5)
             os.killpg(process.pid, signal.SIGKILL)
             break
     process.wait(timeout=30)
-    assert seen
+    assert task_began
 
 
 def test_the_same_command_ends_it_and_the_hosts_are_as_before() -> None:
     time.sleep(15)  # a package manager whose connection was killed ends its transaction
-    code, said = run(*CONFIRMED)
-    assert code == 0, said
-    found = {}
+    code, output = run(*CONFIRMED)
+    assert code == 0, output
+    leftovers = {}
     for node in NODES:
         before = json.loads(execute(node, "cat", "/srv/state-before.json"))
-        found[node] = differences(before, state(node))
-    assert found == dict.fromkeys(NODES, [])
+        leftovers[node] = differences(before, state(node))
+    assert leftovers == dict.fromkeys(NODES, [])
     assert execute(EL7, "cat", "/opt/deeplearning/README.site") == "Ask operations before you touch this.\n"
 
 
 def test_again_there_is_nothing_to_remove() -> None:
-    code, said = run(*CONFIRMED)
+    code, output = run(*CONFIRMED)
     assert code == 0
-    assert "REMOVE: 0 of 3 hosts have something to remove." in said
-    assert "changed=1" not in said
+    assert "REMOVE: 0 of 3 hosts have something to remove." in output
+    assert "changed=1" not in output

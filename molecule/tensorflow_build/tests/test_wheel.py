@@ -15,12 +15,12 @@ def installed(host, provenance):
 
 
 def test_the_wheel_of_tensorflow_2_multiplies_and_has_no_hdfs(host):
-    found = provenance_of(host, "2.1.0")
-    assert found["bazel"]["version"] == "0.28.1"
-    assert "--config=nohdfs" in found["flags"]
-    assert (found["check"]["hdfs"], found["check"]["kafka"]) == (False, False)
+    provenance = provenance_of(host, "2.1.0")
+    assert provenance["bazel"]["version"] == "0.28.1"
+    assert "--config=nohdfs" in provenance["flags"]
+    assert (provenance["check"]["hdfs"], provenance["check"]["kafka"]) == (False, False)
     program = "import tensorflow as tf; a = tf.constant([[2.0]]); print(tf.matmul(a, a).numpy().tolist())"
-    assert host.check_output(f"{install(host, found)} -c '{program}'") == "[[4.0]]"
+    assert host.check_output(f"{install(host, provenance)} -c '{program}'") == "[[4.0]]"
 
 
 def test_pip_installs_it_and_it_multiplies(host, installed):
@@ -29,8 +29,8 @@ def test_pip_installs_it_and_it_multiplies(host, installed):
 
 
 def test_it_is_compiled_for_the_features_that_were_asked_for_and_no_others(host, installed):
-    found = host.check_output(f"{installed} -c 'import tensorflow.python as p; print(p.FEATURES)'")
-    assert found == "[u'sse4_1', u'sse4_2', u'avx', u'hdfs', u'kafka']"
+    output = host.check_output(f"{installed} -c 'import tensorflow.python as p; print(p.FEATURES)'")
+    assert output == "[u'sse4_1', u'sse4_2', u'avx', u'hdfs', u'kafka']"
 
 
 def test_the_build_ran_without_root_and_left_its_log(host, provenance):

@@ -43,14 +43,14 @@ def test_the_sites_settings_reach_every_job(host):
 
 
 def test_a_job_without_an_active_environment_is_refused_with_the_next_step(host):
-    done = host.run("/opt/deeplearning/bin/tfos-submit /etc/hostname")
-    assert done.rc == 3
-    assert "ansible-playbook site.yml" in done.stderr
+    completed = host.run("/opt/deeplearning/bin/tfos-submit /etc/hostname")
+    assert completed.rc == 3
+    assert "ansible-playbook site.yml" in completed.stderr
 
 
 def test_everybody_has_the_new_program_and_nothing_else_is_beside_it(host):
     """An earlier version was one file of Python, which the run replaces."""
     assert host.file("/opt/deeplearning/bin/tfos-submit").mode == 0o755
-    done = host.run("su -s /bin/sh nobody -c 'cd /tmp && tfos-submit --help'")
-    assert "exit status:" in done.stdout, done.stderr
+    completed = host.run("su -s /bin/sh nobody -c 'cd /tmp && tfos-submit --help'")
+    assert "exit status:" in completed.stdout, completed.stderr
     assert host.check_output("ls /opt/deeplearning/bin") == "tfos-submit"

@@ -35,9 +35,9 @@ def other_kernel(debian):
 
 
 def test_the_newer_driver_runs(host, driver):
-    result = host.run("/opt/deeplearning/bin/gpu-check driver_runs versions_agree")
-    assert result.rc == 0, result.stdout
-    assert driver in result.stdout
+    completed = host.run("/opt/deeplearning/bin/gpu-check driver_runs versions_agree")
+    assert completed.rc == 0, completed.stdout
+    assert driver in completed.stdout
 
 
 def test_it_is_recorded(host, driver):
@@ -53,13 +53,13 @@ def test_the_sites_tasks_ran_before_and_after_and_a_finished_host_was_left_alone
         "debian12": ("535.216.01", kernel),
     }[system]
     # The GPU was in use on el7; the module stayed on el9, or was not built on debian12. el8's stream stopped it before any host.
-    stopped = {"el7": 1, "el8": 0}.get(system, 2 if LONG else 0)
+    stop_count = {"el7": 1, "el8": 0}.get(system, 2 if LONG else 0)
     gone_back = [["before", older, running], ["after", older, running]] if LONG and system == "debian12" else []
     kernel_stopped = [["before", driver, running]] if system == "el9" else []  # its module did not build
     kernel_lines = [*kernel_stopped, ["before", driver, running], ["after", driver, kernel]]
     journal = host.file("/srv/journal").content_string.split("\n")
     assert [line.split() for line in journal if line] == [
-        *[["before", older, running]] * stopped,
+        *[["before", older, running]] * stop_count,
         *gone_back,
         ["before", older, running],
         ["after", driver, running],
@@ -71,9 +71,9 @@ def test_the_sites_tasks_ran_before_and_after_and_a_finished_host_was_left_alone
 def test_the_newer_kernel_runs_and_boots_with_the_module_for_it(host, kernel):
     assert host.check_output("/usr/local/bin/uname -r") == kernel
     assert host.check_output("grubby --default-kernel") == f"/boot/vmlinuz-{kernel}"
-    result = host.run("/opt/deeplearning/bin/gpu-check module_for_boot_kernel")
-    assert result.rc == 0, result.stdout
-    assert "PASS" in result.stdout
+    completed = host.run("/opt/deeplearning/bin/gpu-check module_for_boot_kernel")
+    assert completed.rc == 0, completed.stdout
+    assert "PASS" in completed.stdout
 
 
 @pytest.mark.usefixtures("other_kernel")
@@ -93,8 +93,8 @@ def test_what_ties_headers_to_their_kernel_went_along(host, kernel):
 
 def test_it_is_locked(host, driver, debian):
     if debian:
-        held = host.check_output("apt-mark showhold").split()
-        assert {"nvidia-kernel-dkms", "libcuda1", "nvidia-smi", "linux-image-6.1.0-28-amd64"} <= set(held)
+        packages = host.check_output("apt-mark showhold").split()
+        assert {"nvidia-kernel-dkms", "libcuda1", "nvidia-smi", "linux-image-6.1.0-28-amd64"} <= set(packages)
     else:
         assert f":{driver}" in host.file("/etc/dnf/plugins/versionlock.list").content_string
 
@@ -118,7 +118,7 @@ def test_nouveau_was_unloaded_and_only_the_host_where_it_stayed_was_rebooted(hos
 
 def test_the_device_of_unified_memory_is_there_also_after_a_boot(host, debian):
     assert host.file("/dev/nvidia-uvm").exists
-    started = host.check_output("systemctl show --property=ExecStartPre nvidia-persistenced")
-    assert "argv[]=/usr/bin/nvidia-modprobe -u -c 0" in started
+    output = host.check_output("systemctl show --property=ExecStartPre nvidia-persistenced")
+    assert "argv[]=/usr/bin/nvidia-modprobe -u -c 0" in output
     # After the boot of the kernel's upgrade nothing else creates that device.
-    assert debian or not LONG or "status=0" in started
+    assert debian or not LONG or "status=0" in output

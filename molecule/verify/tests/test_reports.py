@@ -19,8 +19,8 @@ REPORTS = Path(os.environ["MOLECULE_EPHEMERAL_DIRECTORY"]) / "reports"
 )
 def test_the_report_tells_the_outcomes(host, run, outcomes):
     report = json.loads((REPORTS / run / "report.json").read_text())
-    assert {result["outcome"] for result in report} == outcomes
-    assert {result["host"] for result in report} == {"verify-el7"}
+    assert {row["outcome"] for row in report} == outcomes
+    assert {row["host"] for row in report} == {"verify-el7"}
 
 
 def test_the_text_says_what_is_wrong_and_what_to_do(host):

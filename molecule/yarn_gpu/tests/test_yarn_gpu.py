@@ -16,7 +16,7 @@ def master(host):
 
 def values(host, name):
     root = ElementTree.fromstring(host.file(f"{CONF}/{name}").content_string)  # noqa: S314 (the test's own file)
-    return {one.findtext("name"): one.findtext("value") for one in root.iter("property")}
+    return {entry.findtext("name"): entry.findtext("value") for entry in root.iter("property")}
 
 
 def test_every_daemon_knows_the_resource(host):
@@ -24,11 +24,11 @@ def test_every_daemon_knows_the_resource(host):
 
 
 def test_the_nodemanager_offers_gpus_beside_what_the_site_has(host, master):
-    found = values(host, "yarn-site.xml")
-    assert found[PLUGINS] == ("yarn.io/fpga" if master else "yarn.io/fpga,yarn.io/gpu")
-    assert found.get(f"{PLUGINS}.gpu.allowed-gpu-devices") == (None if master else "auto")
-    assert found.get(f"{PLUGINS}.gpu.path-to-discovery-executables") == (None if master else "/usr/bin")
-    assert found["yarn.nodemanager.log-dirs"] == "/data1/yarn/logs,/data2/yarn/logs"
+    settings = values(host, "yarn-site.xml")
+    assert settings[PLUGINS] == ("yarn.io/fpga" if master else "yarn.io/fpga,yarn.io/gpu")
+    assert settings.get(f"{PLUGINS}.gpu.allowed-gpu-devices") == (None if master else "auto")
+    assert settings.get(f"{PLUGINS}.gpu.path-to-discovery-executables") == (None if master else "/usr/bin")
+    assert settings["yarn.nodemanager.log-dirs"] == "/data1/yarn/logs,/data2/yarn/logs"
 
 
 def test_the_gpu_module_is_enabled_beside_what_the_site_has(host, master):
@@ -48,8 +48,8 @@ def test_the_directory_of_containers_is_there_at_each_boot(host, master):
         return
     assert (directory.user, directory.mode) == ("yarn", 0o755)
     assert host.file(f"{directory.path}/devices.deny").exists, "the kernel's controller, which the unit mounted"
-    after = host.check_output("systemctl show -p After basic.target")
-    assert "deeplearning-yarn-cgroup.service" in after, "before every ordinary service"
+    output = host.check_output("systemctl show -p After basic.target")
+    assert "deeplearning-yarn-cgroup.service" in output, "before every ordinary service"
 
 
 def test_the_resourcemanager_counts_gpus(host, master):

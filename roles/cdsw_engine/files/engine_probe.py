@@ -33,15 +33,15 @@ def base():
     try:
         import pip
 
-        found = pip.__version__
+        pip_version = pip.__version__
     except ImportError:
-        found = ""
+        pip_version = ""
     return {
         "python": platform.python_version(),
         "wide": sys.maxunicode >= 0x10FFFF,
         "glibc": platform.libc_ver()[1],
         "system": system(),
-        "pip": found,
+        "pip": pip_version,
         "uid": os.getuid(),
     }
 
@@ -51,15 +51,15 @@ def distributions():
     try:
         from importlib.metadata import distributions as listed  # novermin
 
-        for one in listed():
-            yield one.metadata["Name"], one.version, [str(one.locate_file(path)) for path in one.files or ()]
+        for dist in listed():
+            yield dist.metadata["Name"], dist.version, [str(dist.locate_file(path)) for path in dist.files or ()]
     except ImportError:  # Python 3.7 and older
         import pkg_resources
 
-        for one in pkg_resources.working_set:
-            name = next((name for name in ("RECORD", "installed-files.txt") if one.has_metadata(name)), None)
-            rows = one.get_metadata_lines(name) if name else ()
-            yield one.project_name, one.version, [os.path.join(one.location, row.split(",")[0]) for row in rows]
+        for dist in pkg_resources.working_set:
+            name = next((name for name in ("RECORD", "installed-files.txt") if dist.has_metadata(name)), None)
+            rows = dist.get_metadata_lines(name) if name else ()
+            yield dist.project_name, dist.version, [os.path.join(dist.location, row.split(",")[0]) for row in rows]
 
 
 def key(name):
@@ -69,15 +69,15 @@ def key(name):
 def missing_libraries(paths):
     """Libraries that those of the packages require and nobody has, with the first file that requires them."""
     files = [path for path in paths if LIBRARY.search(path) and os.path.isfile(path)]
-    inside = set(os.path.basename(path) for path in files)
-    found = {}
+    own_names = set(os.path.basename(path) for path in files)
+    first_files = {}
     for path in files:
         process = subprocess.Popen(["ldd", path], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        said = process.communicate()[0].decode("utf-8", "replace")
-        for name in re.findall(r"^\s*(\S+) => not found", said, re.M):
-            if name not in inside and name not in DRIVER:
-                found.setdefault(name, path)
-    return found
+        output = process.communicate()[0].decode("utf-8", "replace")
+        for name in re.findall(r"^\s*(\S+) => not found", output, re.M):
+            if name not in own_names and name not in DRIVER:
+                first_files.setdefault(name, path)
+    return first_files
 
 
 def last_line():
@@ -88,30 +88,30 @@ def product():
     """The sum of a product of two matrices, in eager or in graph mode: 19 + 22 + 43 + 50."""
     import tensorflow as tf
 
-    result = tf.reduce_sum(tf.matmul([[1.0, 2.0], [3.0, 4.0]], [[5.0, 6.0], [7.0, 8.0]]))
-    if hasattr(result, "numpy"):
-        return float(result.numpy())
+    total = tf.reduce_sum(tf.matmul([[1.0, 2.0], [3.0, 4.0]], [[5.0, 6.0], [7.0, 8.0]]))
+    if hasattr(total, "numpy"):
+        return float(total.numpy())
     with tf.Session() as session:
-        return float(session.run(result))
+        return float(session.run(total))
 
 
 def problems(asked):
     """The problems as sentences; `driver`: whether an import needs the driver's library, which only a host with GPUs has."""
-    wanted = dict((key(name), version) for name, version in asked["projects"].items())
-    found, driver, paths = [], False, []
+    requested_versions = dict((key(name), version) for name, version in asked["projects"].items())
+    sentences, driver, paths = [], False, []
     installed = dict((key(name), (version, files)) for name, version, files in distributions() if name)
-    for name in sorted(wanted):
+    for name in sorted(requested_versions):
         version, files = installed.get(name, ("missing", []))
         paths += files
-        if version != wanted[name]:
-            found.append("%s must be %s but is %s" % (name, wanted[name], version))
+        if version != requested_versions[name]:
+            sentences.append("%s must be %s but is %s" % (name, requested_versions[name], version))
     for name, path in sorted(missing_libraries(paths).items()):
-        found.append("%s requires %s, which is missing" % (path, name))
+        sentences.append("%s requires %s, which is missing" % (path, name))
     for name in asked["libraries"]:
         try:
             ctypes.CDLL(name)
         except OSError:
-            found.append("%s must load but does not: %s" % (name, last_line().partition(": ")[2]))
+            sentences.append("%s must load but does not: %s" % (name, last_line().partition(": ")[2]))
     for name in asked["imports"]:
         try:
             importlib.import_module(str(name))
@@ -119,15 +119,15 @@ def problems(asked):
             needs = any(library in traceback.format_exc() for library in DRIVER)
             driver = driver or needs
             if not needs:
-                found.append("%s must be importable, but is not: %s" % (name, last_line()))
-    if not found and not driver:
+                sentences.append("%s must be importable, but is not: %s" % (name, last_line()))
+    if not sentences and not driver:
         try:
             answer = product()
         except BaseException:
             answer = last_line()
         if answer != 134.0:
-            found.append("TensorFlow must multiply two matrices to 134.0, but: %s" % answer)
-    return {"problems": found, "driver": driver, "uid": os.getuid()}
+            sentences.append("TensorFlow must multiply two matrices to 134.0, but: %s" % answer)
+    return {"problems": sentences, "driver": driver, "uid": os.getuid()}
 
 
 def main(arguments):

@@ -171,8 +171,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         """The file or directory that is asked for; None for everything outside the folders, hidden, or not there."""
         if len(self.path) > LARGEST_PATH:
             return None
-        asked = urllib.parse.unquote(urllib.parse.urlsplit(self.path).path)
-        parts = [part for part in asked.split("/") if part not in ("", ".")]  # apt asks for DIRECTORY/./FILE
+        url_path = urllib.parse.unquote(urllib.parse.urlsplit(self.path).path)
+        parts = [part for part in url_path.split("/") if part not in ("", ".")]  # apt asks for DIRECTORY/./FILE
         if not parts:
             return self.server.root
         if parts[0] not in FOLDERS or any(part.startswith(".") or "\0" in part for part in parts):
@@ -185,9 +185,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def page(self, path):
         """Links to what a folder has; pip reads them."""
-        shown = FOLDERS if path == self.server.root else [n for n in os.listdir(path) if not n.startswith(".")]
+        names = FOLDERS if path == self.server.root else [n for n in os.listdir(path) if not n.startswith(".")]
         lines = []
-        for name in sorted(name for name in shown if os.path.exists(os.path.join(path, name))):
+        for name in sorted(name for name in names if os.path.exists(os.path.join(path, name))):
             end = "/" if os.path.isdir(os.path.join(path, name)) else ""
             lines.append('<a href="%s">%s</a><br>\n' % (urllib.parse.quote(name) + end, html.escape(name) + end))
         return ("<!DOCTYPE html>\n<html><body>\n%s</body></html>\n" % "".join(lines)).encode("utf-8", "replace")
@@ -198,14 +198,14 @@ class Handler(http.server.BaseHTTPRequestHandler):
             kind = "text/html; charset=utf-8" if path.endswith(".html") else "application/octet-stream"
             headers = {"Content_Type": kind, "Accept_Ranges": "bytes"}
             headers["Last_Modified"] = self.date_time_string(int(status.st_mtime))
-            asked = self.asked(status.st_size)
-            begin, end = asked or (0, status.st_size)
-            if begin >= end and asked:
+            byte_range = self.asked(status.st_size)
+            begin, end = byte_range or (0, status.st_size)
+            if begin >= end and byte_range:
                 self.start(416, 0, Content_Range="bytes */%d" % status.st_size)
                 return
-            if asked:
+            if byte_range:
                 headers["Content_Range"] = "bytes %d-%d/%d" % (begin, end - 1, status.st_size)
-            self.start(206 if asked else 200, end - begin, **headers)
+            self.start(206 if byte_range else 200, end - begin, **headers)
             if with_body:
                 handle.seek(begin)
                 self.send(self.chunks(handle, end - begin))

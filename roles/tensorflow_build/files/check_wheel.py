@@ -37,13 +37,13 @@ def unpack(wheel, directory):
 def product(tf):
     """[[1, 2], [3, 4]] times itself, as TensorFlow 1 or 2 computes it."""
     a = tf.constant([[1.0, 2.0], [3.0, 4.0]])
-    result = tf.matmul(a, a)
-    if hasattr(result, "numpy"):
-        result = result.numpy()
+    matrix = tf.matmul(a, a)
+    if hasattr(matrix, "numpy"):
+        matrix = matrix.numpy()
     else:
         with tf.Session() as session:
-            result = session.run(result)
-    return [[float(value) for value in row] for row in result]
+            matrix = session.run(matrix)
+    return [[float(value) for value in row] for row in matrix]
 
 
 def knows_hdfs(tf):
@@ -69,7 +69,7 @@ def look(request):
     import tensorflow as tf
 
     version = getattr(tf, "version", None)
-    found = {
+    properties = {
         "version": tf.__version__,
         "git_version": getattr(version, "GIT_VERSION", None) or getattr(tf, "GIT_VERSION", ""),
         "product": product(tf),
@@ -80,11 +80,11 @@ def look(request):
     expected = {"product": [[7.0, 10.0], [15.0, 22.0]]}
     expected.update(request)
     problems = [
-        "%s must be %s but is %s" % (name, json.dumps(value), json.dumps(found[name]))
+        "%s must be %s but is %s" % (name, json.dumps(value), json.dumps(properties[name]))
         for name, value in sorted(expected.items())
-        if found[name] != value
+        if properties[name] != value
     ]
-    return {"found": found, "problems": problems}
+    return {"found": properties, "problems": problems}
 
 
 def symbols(directory):

@@ -70,13 +70,13 @@ def hdfs():
 
 def answer(name, question):
     try:
-        found = {"name": name, "value": question(), "error": None}
+        reply = {"name": name, "value": question(), "error": None}
     except BaseException:
         report = traceback.format_exc().strip().splitlines()
         # TensorFlow 1 prints advice below the line that names the error.
         errors = [line for line in report if re.match(r"[\w.]*(Error|Exception|Interrupt|Exit)\b", line)]
-        found = {"name": name, "value": None, "error": (errors or report)[-1]}
-    sys.stdout.write(json.dumps(found) + "\n")
+        reply = {"name": name, "value": None, "error": (errors or report)[-1]}
+    sys.stdout.write(json.dumps(reply) + "\n")
     sys.stdout.flush()
 
 

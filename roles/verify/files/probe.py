@@ -59,21 +59,21 @@ def notice(root):
     try:
         with open(path) as handle:
             lines = [line.partition(":") for line in handle.read().splitlines()]
-        told = dict((name.strip(), value.strip()) for name, _, value in lines)
+        entries = dict((name.strip(), value.strip()) for name, _, value in lines)
     except (IOError, OSError) as error:
         return {"error": str(error)}
-    seal = os.path.join(root, "envs", told.get("before") or "", ".deeplearning", "sealed.json")
-    return {"error": None, "told": told, "mode": os.stat(path).st_mode & 0o777, "before": os.path.exists(seal)}
+    seal = os.path.join(root, "envs", entries.get("before") or "", ".deeplearning", "sealed.json")
+    return {"error": None, "told": entries, "mode": os.stat(path).st_mode & 0o777, "before": os.path.exists(seal)}
 
 
 def seal(environment):
     """What the seal says, and what changed since it was set."""
     try:
         with open(os.path.join(environment, ".deeplearning", "sealed.json")) as handle:
-            found = json.load(handle)
+            content = json.load(handle)
     except (IOError, OSError, ValueError) as error:
         return None, str(error)
-    return found, environment_tree.problem(environment)
+    return content, environment_tree.problem(environment)
 
 
 def unasked(login, configuration):
@@ -93,12 +93,12 @@ def inside(environment, variables, program, login=None):
     login: with which HDFS is asked; None: it is not.
     """
     python = os.path.join(environment, "bin", "python")
-    given = dict((name, variables[name]) for name in KEPT + NAMES if name in variables)
+    child_variables = dict((name, variables[name]) for name in KEPT + NAMES if name in variables)
     command = [python, "-E", "-s", "-c", program]
     try:
         with environment_imports.runner(os.path.realpath(environment)) as run_confined:
-            done = run_confined(command, TIMEOUT, given)
-        output, problem = done.output, done.problem
+            completed = run_confined(command, TIMEOUT, child_variables)
+        output, problem = completed.output, completed.problem
     except (confinement.NotConfined, IOError, OSError) as error:
         output, problem = "", str(error)
     # The NameNode is behind the network, which a cell lacks, and Hadoop asks for the name of the account.
@@ -107,7 +107,7 @@ def inside(environment, variables, program, login=None):
     if os.path.exists(python) and login is not None:
         try:
             with kerberos_login.logged_in(login.get("principal"), login.get("keytab"), user) as ticket:
-                own = dict(given, HOME="/", **({kerberos_login.CACHE: ticket} if ticket else {}))
+                own = dict(child_variables, HOME="/", **({kerberos_login.CACHE: ticket} if ticket else {}))
                 hdfs = processes.run(command + ["hdfs"], TIMEOUT, own, user)
         except kerberos_login.NoLogin as failure:
             answers["hdfs"] = {"value": None, "error": str(failure)}
@@ -122,16 +122,16 @@ def gpu_answers(expected, environment, product):
     """What gpu-check answers about this host, in the environment that is verified."""
     host = Host(python=os.path.join(environment, "bin", "python"), program=product)
     host.expected.update(expected)
-    known = bool(host.expected.get("driver") or host.pci())
-    return {"layer": known, "results": dict((one["name"], one) for one in results(host, []))}
+    has_gpus = bool(host.expected.get("driver") or host.pci())
+    return {"layer": has_gpus, "results": dict((answer["name"], answer) for answer in results(host, []))}
 
 
 def archived(command, launcher, places, login):
     """Whether the file is in HDFS. Only root's own launcher gets the ticket."""
     code = hdfs_command.code(*places)
-    mine = processes.unprivileged([command[0]] + code) is None
+    own_launcher = processes.unprivileged([command[0]] + code) is None
     try:
-        with kerberos_login.logged_in(login.get("principal") if mine else None, login.get("keytab")) as ticket:
+        with kerberos_login.logged_in(login.get("principal") if own_launcher else None, login.get("keytab")) as ticket:
             return run(command, dict(launcher, **({kerberos_login.CACHE: ticket} if ticket else {})), code)
     except kerberos_login.NoLogin as failure:
         return {"status": None, "output": "", "said": "", "error": str(failure)}
@@ -172,8 +172,8 @@ def yarn(wanted, login):
             nodes = yarn_nodes.cluster(addresses)[2]
     except (kerberos_login.NoLogin, yarn_nodes.Silent) as problem:
         return {"error": str(problem), "nodes": []}
-    mine = [yarn_nodes.summary(node) for node in nodes if yarn_nodes.is_named(node, wanted["names"])]
-    return {"error": None, "nodes": mine}
+    own_nodes = [yarn_nodes.summary(node) for node in nodes if yarn_nodes.is_named(node, wanted["names"])]
+    return {"error": None, "nodes": own_nodes}
 
 
 def read(root, environment, expected, programs, login, wanted):

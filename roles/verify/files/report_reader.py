@@ -26,9 +26,9 @@ WITH_DRIVER += ("ecc_errors", "retired_pages", "inforom", "throttling", "recover
 
 def ask(machine):
     """What gpu-check answers; a driver that does not answer is asked nothing more."""
-    found = list(results(machine, ("driver_runs",)))
-    names = ALWAYS if found[0]["outcome"] == "FAIL" else ALWAYS + WITH_DRIVER
-    return found + list(results(machine, names))
+    answers = list(results(machine, ("driver_runs",)))
+    names = ALWAYS if answers[0]["outcome"] == "FAIL" else ALWAYS + WITH_DRIVER
+    return answers + list(results(machine, names))
 
 
 def health(nvidia, installed, machine=Host):
@@ -43,15 +43,15 @@ def health(nvidia, installed, machine=Host):
     except processes.Late as late:
         return {"results": None, "problem": "gpu-check gave %s. Look for processes in state D on the host" % late}
     except Exception as error:  # the rest of the host is still worth a row
-        said = str(error).strip().splitlines() or [error.__class__.__name__]
-        return {"results": None, "problem": "gpu-check failed: %s" % said[-1]}
+        lines = str(error).strip().splitlines() or [error.__class__.__name__]
+        return {"results": None, "problem": "gpu-check failed: %s" % lines[-1]}
 
 
 def main(names=()):
     try:
         node = processes.limited(lambda: host_reader.read(names=names), host_reader.READ_TIMEOUT)
-        found = health(node["nvidia"], os.path.exists(ETC + "/gpu-check.json"))
-        answer = {"facts": node, "health": found, "times": host_reader.times()}
+        gpu_health = health(node["nvidia"], os.path.exists(ETC + "/gpu-check.json"))
+        answer = {"facts": node, "health": gpu_health, "times": host_reader.times()}
     except processes.Late as late:
         answer = {"late": host_reader.LATE % late}
     sys.stdout.write(json.dumps(answer, sort_keys=True) + "\n")

@@ -22,9 +22,9 @@ class NotFoundError(Exception):
 
 def product(a, b):
     rows, inner, columns = len(a), len(b), len(b[0])
-    result = (ctypes.c_double * (rows * columns))()
-    _LIBRARY.tf_matmul(_array(a), _array(b), result, rows, inner, columns)
-    return numpy.array(result).reshape(rows, columns)
+    cells = (ctypes.c_double * (rows * columns))()
+    _LIBRARY.tf_matmul(_array(a), _array(b), cells, rows, inner, columns)
+    return numpy.array(cells).reshape(rows, columns)
 
 
 def _array(matrix):
@@ -34,12 +34,12 @@ def _array(matrix):
 
 def list_directory(path):
     """The names in a directory, of a file system that the library was built with."""
-    scheme, separator, rest = path.partition("://")
+    scheme, separator, location = path.partition("://")
     if not separator:
         return os.listdir(path)
     if scheme not in FEATURES:
         raise UnimplementedError("File system scheme '%s' not implemented (file: '%s')" % (scheme, path))
-    name_node, _, directory = rest.partition("/")
+    name_node, _, directory = location.partition("/")
     answer = _LIBRARY.tf_hdfs_list((scheme + "://" + name_node).encode(), ("/" + directory).encode()).decode()
     if answer[0] != "=":
         raise NotFoundError(answer[1:])
@@ -51,8 +51,8 @@ def exists(path):
         return os.path.exists(path)
     parts = path.split("/")
     names = [name for name in parts[3:] if name]
-    there = list_directory("/".join(parts[:3] + names[:-1]) + "/")
-    return not names or names[-1] in there
+    entries = list_directory("/".join(parts[:3] + names[:-1]) + "/")
+    return not names or names[-1] in entries
 
 
 def is_built_with_cuda():

@@ -27,7 +27,7 @@ CALL = "import sys; sys.path.insert(0, sys.argv[1]); from deeplearning_command i
 def main(arguments):
     if resnet50.OPTION in arguments:
         return resnet50.main(arguments)
-    made = options.parser(
+    parser = options.parser(
         "benchmark",
         "[--stack NAME | --venv DIR] [--networks NAME,NAME] [--seconds N] [--output FILE]",
         "Train small networks on made data, on the CPU and then on the first GPU, and show samples per second. It needs an idle\n"
@@ -36,15 +36,15 @@ def main(arguments):
         % (", ".join(networks.NAMES), resnet50.OPTION),
         ["deeplearning benchmark --networks lstm,resnet110", "deeplearning benchmark --output benchmark.json"],
     )
-    options.add_environment(made)
-    made.add_argument("--networks", type=names, default=networks.NAMES, help="some of them, separated by commas")
-    made.add_argument("--seconds", type=positive, default=SECONDS, help="of each measurement (%d)" % SECONDS)
-    made.add_argument("--output", metavar="FILE", help="the same as JSON; - is standard output, at the end")
-    asked = made.parse_args(arguments)
-    environment, python = programs.place(asked)
+    options.add_environment(parser)
+    parser.add_argument("--networks", type=names, default=networks.NAMES, help="some of them, separated by commas")
+    parser.add_argument("--seconds", type=positive, default=SECONDS, help="of each measurement (%d)" % SECONDS)
+    parser.add_argument("--output", metavar="FILE", help="the same as JSON; - is standard output, at the end")
+    args = parser.parse_args(arguments)
+    environment, python = programs.place(args)
     work = tempfile.mkdtemp(prefix="deeplearning-benchmark.")
     try:
-        return compare(asked, Trainer(environment, python, work, asked.seconds + START))
+        return compare(args, Trainer(environment, python, work, args.seconds + START))
     except KeyboardInterrupt:
         say("interrupted; what is above was measured")
         return INTERRUPTED
@@ -53,13 +53,13 @@ def main(arguments):
 
 
 def names(text):
-    found = [one for one in text.split(",") if one]
-    wrong = [one for one in found if one not in networks.NAMES]
-    if wrong or not found:
+    requested_names = [name for name in text.split(",") if name]
+    wrong = [name for name in requested_names if name not in networks.NAMES]
+    if wrong or not requested_names:
         raise argparse.ArgumentTypeError(
             "some of %s are required, but this is %r" % (", ".join(networks.NAMES), ", ".join(wrong) or text)
         )
-    return found
+    return requested_names
 
 
 def positive(text):
@@ -84,7 +84,7 @@ class Trainer(object):
         """(answer, None), or (None, why there is none)."""
         variables = dict(self.variables, **(dict(HIDDEN) if hidden else {}))
         answer, words = os.path.join(self.work, "answer"), os.path.join(self.work, "words")
-        command = [self.python, "-c", CALL % ", ".join([repr(answer)] + [repr(one) for one in arguments]), self.program]
+        command = [self.python, "-c", CALL % ", ".join([repr(answer)] + [repr(arg) for arg in arguments]), self.program]
         with open(words, "wb") as log:
             status = self.wait(subprocess.Popen(command, env=variables, cwd=self.work, stdout=log, stderr=log))
         if status is None:
@@ -114,46 +114,46 @@ def compare(asked, trainer):
     gpus, problem = trainer.ask(["gpus"])
     if problem:
         raise NotReady("TensorFlow must import in %s, but does not: %s" % (trainer.environment, problem))
-    result = {
+    report = {
         "host": socket.getfqdn(),
         "environment": os.path.basename(trainer.environment),
         "gpus": gpus,
         "seconds": asked.seconds,
         "networks": [],
     }
-    write_result(asked.output, result)
-    print("%s on %s: %s" % (result["environment"], result["host"], gpus[0] if gpus else "TensorFlow sees no GPU"))
+    write_result(asked.output, report)
+    print("%s on %s: %s" % (report["environment"], report["host"], gpus[0] if gpus else "TensorFlow sees no GPU"))
     print(COLUMNS % ("network", "data", "CPU", "GPU", "factor", "samples/s; # is %dx" % benchmark_scale.BAR))
     for name in asked.networks:
-        one = row(name, asked.seconds, trainer, gpus)
-        result["networks"].append(one)
-        print(line(one))
+        entry = row(name, asked.seconds, trainer, gpus)
+        report["networks"].append(entry)
+        print(line(entry))
         sys.stdout.flush()
-        write_result(asked.output, result)  # after each: an interrupted run keeps what it has
+        write_result(asked.output, report)  # after each: an interrupted run keeps what it has
     if asked.output == "-":
-        print(json.dumps(result, sort_keys=True))
+        print(json.dumps(report, sort_keys=True))
     say(
         benchmark_scale.PAPER
         if gpus
         else "nothing was compared: there is no GPU that TensorFlow sees here (gpu-check says why)"
     )
-    return FAILED if any(one["problem"] for one in result["networks"]) else OK
+    return FAILED if any(entry["problem"] for entry in report["networks"]) else OK
 
 
 def row(name, seconds, trainer, gpus):
     """What a network reaches on each, in samples per second."""
-    found = {"network": name, "cpu": None, "gpu": None, "factor": None, "problem": None}
+    entry = {"network": name, "cpu": None, "gpu": None, "factor": None, "problem": None}
     for device in ("cpu", "gpu") if gpus else ("cpu",):
         answer, problem = trainer.ask([name, seconds], hidden=device == "cpu")
         if problem:
-            return dict(found, problem="%s: %s" % (device.upper(), problem))
-        found[device] = answer["samples_per_second"]
-    return dict(found, factor=found["gpu"] / found["cpu"]) if gpus else found
+            return dict(entry, problem="%s: %s" % (device.upper(), problem))
+        entry[device] = answer["samples_per_second"]
+    return dict(entry, factor=entry["gpu"] / entry["cpu"]) if gpus else entry
 
 
 def line(one):
     numbers = ["%.1f" % one[device] if one[device] else "-" for device in ("cpu", "gpu")]
     factor = "%.1fx" % one["factor"] if one["factor"] else "-"
-    data = networks.NETWORKS[networks.NAMES.index(one["network"])][1]
+    data_kind = networks.NETWORKS[networks.NAMES.index(one["network"])][1]
     last = one["problem"] or benchmark_scale.bar(one["factor"] or 0)
-    return (COLUMNS % (one["network"], data, numbers[0], numbers[1], factor, last)).rstrip()
+    return (COLUMNS % (one["network"], data_kind, numbers[0], numbers[1], factor, last)).rstrip()

@@ -26,7 +26,7 @@ OPTIONS = (
 
 
 def main(arguments):
-    made = options.parser(
+    parser = options.parser(
         "grid",
         "--params FILE --output DIR [OPTION ...] SCRIPT [ARGUMENT ...]",
         "Run a script once for each combination of parameters, on executors of one job in YARN, and compare the results.\n"
@@ -42,10 +42,10 @@ def main(arguments):
         ],
     )
     for name, value, text in OPTIONS:
-        made.add_argument(name, metavar=value, help=text)
-    made.add_argument("--lowest", action="store_true", help="the lowest first, as for a loss")
+        parser.add_argument(name, metavar=value, help=text)
+    parser.add_argument("--lowest", action="store_true", help="the lowest first, as for a loss")
     if not arguments or "-h" in arguments or "--help" in arguments:
-        made.print_help()
+        parser.print_help()
         return OK if arguments else USAGE
     program = options.tfos_submit()
     return os.execv(program, [program, "--grid"] + arguments)  # noqa: S606 (no shell is wanted)

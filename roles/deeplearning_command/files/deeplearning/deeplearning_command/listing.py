@@ -21,14 +21,14 @@ TITLES = ("", "STACK", "TENSORFLOW", "PYTHON", "CUDA", "FOR", "NAME")
 
 
 def main(arguments):
-    made = options.parser(
+    parser = options.parser(
         "list",
         "",
         "The environments of this host. * marks the default, which all commands and tfos-submit use without --stack. CUDA is\n"
         "the version that TensorFlow was compiled for. Another default for you: export %s=NAME" % DEFAULT,
         ["deeplearning list", "deeplearning run --stack tf2.15 train.py     the beginning of a stack's name is enough"],
     )
-    root = made.parse_args(arguments).root
+    root = parser.parse_args(arguments).root
     names = user_environment.installed_names(root)
     if not names:
         raise NotReady(
@@ -47,13 +47,13 @@ def main(arguments):
 
 def row(root, name, is_default):
     path = os.path.join(root, "envs", name)
-    found = dict(entry.split(" ", 1) for entry in packages.installed(path))
+    versions = dict(entry.split(" ", 1) for entry in packages.installed(path))
     site = packages.site_packages(path)
-    package = ([one for one in TENSORFLOW if one in found] or [""])[0]
-    cuda = cuda_of(site, found) if site else None
+    package = ([candidate for candidate in TENSORFLOW if candidate in versions] or [""])[0]
+    cuda = cuda_of(site, versions) if site else None
     gpu = cuda is not None or package == "tensorflow-gpu"
     python = os.path.basename(os.path.dirname(site))[len("python") :] if site else "-"
-    cells = (environment_names.stack_of(name), found.get(package, "-"), python, cuda or "-")
+    cells = (environment_names.stack_of(name), versions.get(package, "-"), python, cuda or "-")
     return ("*" if is_default else "",) + cells + ("GPU and CPU" if gpu else "CPU", name)
 
 

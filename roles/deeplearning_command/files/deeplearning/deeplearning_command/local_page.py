@@ -55,5 +55,5 @@ def free_port(ports):
         finally:
             probe.close()
         return port
-    shown = "%d" % ports[0] if len(ports) == 1 else "one of %d-%d" % (ports[0], ports[-1])
-    raise NotReady("a free port is required, but %s is used or not allowed. Name another with --port." % shown)
+    words = "%d" % ports[0] if len(ports) == 1 else "one of %d-%d" % (ports[0], ports[-1])
+    raise NotReady("a free port is required, but %s is used or not allowed. Name another with --port." % words)

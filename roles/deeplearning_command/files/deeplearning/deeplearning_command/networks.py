@@ -47,16 +47,16 @@ def resnet(layers, model, size, blocks=18):
         tensor = layers.BatchNormalization()(tensor)
         return layers.Activation("relu")(tensor) if activation else tensor
 
-    given = layers.Input((size, size, 3))
-    tensor = convolution(given, 16)
+    inputs = layers.Input((size, size, 3))
+    tensor = convolution(inputs, 16)
     for stack, width in enumerate((16, 32, 64)):
         for block in range(blocks):
             strides = 2 if stack and not block else 1
-            found = convolution(convolution(tensor, width, strides), width, activation=False)
+            branch = convolution(convolution(tensor, width, strides), width, activation=False)
             tensor = convolution(tensor, width, strides, kernel=1) if strides == 2 else tensor
-            tensor = layers.Activation("relu")(layers.add([tensor, found]))
+            tensor = layers.Activation("relu")(layers.add([tensor, branch]))
     tensor = layers.Flatten()(layers.AveragePooling2D(8)(tensor))
-    return model.Model(given, layers.Dense(10, activation="softmax")(tensor))
+    return model.Model(inputs, layers.Dense(10, activation="softmax")(tensor))
 
 
 def alexnet(layers, model, size):
@@ -113,7 +113,7 @@ def gpus():
     """The GPUs that TensorFlow would use, in its words."""
     from tensorflow.python.client import device_lib
 
-    return [one.physical_device_desc for one in device_lib.list_local_devices() if one.device_type == "GPU"]
+    return [device.physical_device_desc for device in device_lib.list_local_devices() if device.device_type == "GPU"]
 
 
 def measure(name, seconds):
@@ -121,16 +121,16 @@ def measure(name, seconds):
     import numpy
     import tensorflow
 
-    _, _, make, data, shape, batch = NETWORKS[NAMES.index(name)]
-    keras, text = tensorflow.keras, data is text_data
+    _, _, make, make_data, shape, batch = NETWORKS[NAMES.index(name)]
+    keras, text = tensorflow.keras, make_data is text_data
     network = make(keras.layers, keras.models, *shape)
     network.compile(loss="binary_crossentropy" if text else "sparse_categorical_crossentropy", optimizer="adam")
-    given, wanted = data(numpy, *(shape + (batch,)))
+    inputs, targets = make_data(numpy, *(shape + (batch,)))
     for _ in range(WARM_UP):
-        network.train_on_batch(given, wanted)
+        network.train_on_batch(inputs, targets)
     start, batches, spent = time.time(), 0, 0.0
     while batches < LEAST or spent < seconds:
-        network.train_on_batch(given, wanted)  # it returns the loss, so the batch has been computed
+        network.train_on_batch(inputs, targets)  # it returns the loss, so the batch has been computed
         batches += 1
         spent = time.time() - start
     return {"samples_per_second": batches * batch / spent, "batches": batches}

@@ -20,7 +20,7 @@ OURS = {"made_by": "deeplearning kernel"}  # in kernel.json: what may be replace
 
 
 def main(arguments):
-    made = options.parser(
+    parser = options.parser(
         "notebook",
         "[--stack NAME | --venv DIR] [--gpus none] [--port PORT] [DIRECTORY]",
         "Start Jupyter for the notebooks in DIRECTORY (here). It listens on this host only (%s) and prints the ssh line and\n"
@@ -29,25 +29,25 @@ def main(arguments):
         "(deeplearning venv), if the environment does not have it." % local_page.HERE,
         ["deeplearning venv ~/my && ~/my/bin/pip install notebook", "deeplearning notebook --venv ~/my ~/notebooks"],
     )
-    programs.add_options(made)
-    local_page.add_port(made, PORTS, "--ip")
-    made.add_argument("directory", metavar="DIRECTORY", nargs="?", default=".")
-    asked = made.parse_args(arguments)
-    local_page.refuse_others(asked.host, "Jupyter runs programs as you")
-    directory = os.path.abspath(os.path.expanduser(asked.directory))
+    programs.add_options(parser)
+    local_page.add_port(parser, PORTS, "--ip")
+    parser.add_argument("directory", metavar="DIRECTORY", nargs="?", default=".")
+    args = parser.parse_args(arguments)
+    local_page.refuse_others(args.host, "Jupyter runs programs as you")
+    directory = os.path.abspath(os.path.expanduser(args.directory))
     if not os.path.isdir(directory):
         raise NotReady(
             "a directory of notebooks is required, but %s does not exist. Make it, or name another." % directory
         )
-    tree = tree_with(asked, "notebook", "notebook")
-    port = local_page.free_port([asked.port] if asked.port else PORTS)
+    tree = tree_with(args, "notebook", "notebook")
+    port = local_page.free_port([args.port] if args.port else PORTS)
     token = binascii.hexlify(os.urandom(24)).decode("ascii")
 
     def prepare(variables):
         # Before the user's own kernels, of which one may have the same name; and without them Jupyter looks below --venv alone.
         for name, place in (("JUPYTER_PATH", "share/jupyter"), ("JUPYTER_CONFIG_PATH", "etc/jupyter")):
             places = [os.path.join(tree, place), variables.get(name)]
-            variables[name] = os.pathsep.join(one for one in places if one)
+            variables[name] = os.pathsep.join(path for path in places if path)
         variables["JUPYTERLAB_DIR"] = os.path.join(tree, "share/jupyter/lab")
         variables["JUPYTER_TOKEN"] = token  # others read the arguments of a program, but not its variables
         local_page.announce(directory, port, "/?token=" + token)
@@ -55,40 +55,40 @@ def main(arguments):
         os.chdir(directory)
 
     program = os.path.join(tree, "bin", "jupyter-notebook")
-    wanted = ["--ip", local_page.HERE, "--port", str(port), "--port-retries", "0", "--no-browser"]
-    return programs.replace(asked, wanted, program, prepare)
+    jupyter_options = ["--ip", local_page.HERE, "--port", str(port), "--port-retries", "0", "--no-browser"]
+    return programs.replace(args, jupyter_options, program, prepare)
 
 
 def kernel(arguments):
-    made = options.parser(
+    parser = options.parser(
         "kernel",
         "[--stack NAME | --venv DIR] [--gpus none] [NAME]",
         "Add an environment to the kernels of another Jupyter of yours on hosts of the cluster, such as JupyterHub. NAME is\n"
         "the kernel's (deeplearning, and what the options name). Without --stack and --venv it follows the host's default.",
         ["deeplearning venv ~/my && ~/my/bin/pip install ipykernel", "deeplearning kernel --venv ~/my"],
     )
-    programs.add_options(made)
-    made.add_argument("name", metavar="NAME", nargs="?")
-    asked = made.parse_args(arguments)
-    asked.stack = asked.stack or (None if asked.venv else os.environ.get(DEFAULT))
-    tree_with(asked, "ipykernel", "kernel")
-    own = os.path.abspath(os.path.expanduser(asked.venv)) if asked.venv else None
-    about = os.path.basename(own) if own else asked.stack
+    programs.add_options(parser)
+    parser.add_argument("name", metavar="NAME", nargs="?")
+    args = parser.parse_args(arguments)
+    args.stack = args.stack or (None if args.venv else os.environ.get(DEFAULT))
+    tree_with(args, "ipykernel", "kernel")
+    own = os.path.abspath(os.path.expanduser(args.venv)) if args.venv else None
+    about = os.path.basename(own) if own else args.stack
     default = re.sub(r"[^\w.-]", "-", "deeplearning-" + about if about else "deeplearning")
-    name = (asked.name or default).lower()
+    name = (args.name or default).lower()
     if not re.match(r"^[a-z0-9._-]+$", name):
         raise Refused("a name of letters, digits and . _ - is required, but this is %r." % name)
     command = [os.path.abspath(sys.argv[0]), "python"]
     for option, value in (
-        ("--root", asked.root if asked.root != ROOT else None),
-        ("--stack", asked.stack),
+        ("--root", args.root if args.root != ROOT else None),
+        ("--stack", args.stack),
         ("--venv", own),
-        ("--gpus", "none" if asked.gpus == 0 else None),
+        ("--gpus", "none" if args.gpus == 0 else None),
     ):
         command += [option, value] if value else []
     spec = {
         "argv": command + ["-m", "ipykernel_launcher", "-f", "{connection_file}"],
-        "display_name": "Deep learning (%s)" % (asked.name or about or "default"),
+        "display_name": "Deep learning (%s)" % (args.name or about or "default"),
         "language": "python",
         "metadata": OURS,
     }
@@ -112,7 +112,7 @@ def tree_with(asked, package, command):
     commands += ["%s/bin/pip install %s" % (directory, package), "deeplearning %s --venv %s" % (command, directory)]
     raise NotReady(
         "%s is required, but %s does not have it. Install it in a directory of your own:%s"
-        % (package, own, "".join("\n  " + one for one in commands))
+        % (package, own, "".join("\n  " + line for line in commands))
     )
 
 
@@ -123,8 +123,8 @@ def data_directory():
 
 
 def write(path, spec):
-    found = environment_tree.read_json(path)
-    if found is not None and found.get("metadata") != OURS:
+    old_spec = environment_tree.read_json(path)
+    if old_spec is not None and old_spec.get("metadata") != OURS:
         raise NotReady(
             "%s is not by deeplearning kernel, and stays. Name another kernel: deeplearning kernel NAME." % path
         )

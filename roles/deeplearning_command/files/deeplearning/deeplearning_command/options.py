@@ -25,15 +25,15 @@ def say(text):
 
 def parser(command, usage, description, example):
     """A parser whose help ends with an example."""
-    made = argparse.ArgumentParser(
+    parser = argparse.ArgumentParser(
         prog="deeplearning " + command,
         usage="deeplearning %s %s" % (command, usage),
         description=description,
         epilog="example:\n" + "".join("  %s\n" % line for line in example),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    made.add_argument("--root", default=ROOT, help=argparse.SUPPRESS)
-    return made
+    parser.add_argument("--root", default=ROOT, help=argparse.SUPPRESS)
+    return parser
 
 
 def add_environment(made):

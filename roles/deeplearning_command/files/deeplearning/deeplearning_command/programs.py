@@ -22,53 +22,55 @@ READING = ("check", "freeze", "help", "inspect", "list", "show", "--help", "-h",
 
 
 def run(arguments):
-    made = options.parser(
+    parser = options.parser(
         "run",
         "[--stack NAME | --venv DIR] [--gpus none] SCRIPT [ARGUMENT ...]",
         "Run a Python script in an environment of this host. hdfs:// works in it. Signals and exit status are the script's.",
         ["deeplearning run train.py --epochs 5", "deeplearning run --stack tf2.15 --gpus none train.py"],
     )
-    add_options(made)
-    asked, rest = options.leading(made, arguments)
-    if not rest or rest[0].startswith("-"):
-        made.error("a script is required%s" % (", and options after it are its own; found: " + rest[0] if rest else ""))
-    if not os.path.isfile(rest[0]):
-        raise NotReady("the script %s is required, but does not exist. Name an existing file." % rest[0])
-    return replace(asked, rest)
+    add_options(parser)
+    args, command = options.leading(parser, arguments)
+    if not command or command[0].startswith("-"):
+        parser.error(
+            "a script is required%s" % (", and options after it are its own; found: " + command[0] if command else "")
+        )
+    if not os.path.isfile(command[0]):
+        raise NotReady("the script %s is required, but does not exist. Name an existing file." % command[0])
+    return replace(args, command)
 
 
 def python(arguments):
-    made = options.parser(
+    parser = options.parser(
         "python",
         "[--stack NAME | --venv DIR] [--gpus none] [ARGUMENT ...]",
         "Start the Python of an environment, with its packages and with hdfs://. Without an argument it reads what you type.",
         ["deeplearning python", "deeplearning python -c 'import tensorflow as tf; print(tf.__version__)'"],
     )
-    add_options(made)
-    return replace(*options.leading(made, arguments))
+    add_options(parser)
+    return replace(*options.leading(parser, arguments))
 
 
 def pip(arguments):
-    made = options.parser(
+    parser = options.parser(
         "pip",
         "[--stack NAME | --venv DIR] {list,show,freeze,check} ...",
         "Show the packages of an environment. It never changes: packages of your own come into a directory of your own\n"
         "(deeplearning venv --help).",
         ["deeplearning pip list", "deeplearning pip show tensorflow"],
     )
-    options.add_environment(made)
-    asked, rest = options.leading(made, arguments)
-    asked.gpus = None
-    if not rest:
-        made.error("a command of pip is required, such as list")
-    if rest[0] not in READING:
-        own = asked.venv or "~/my"
+    options.add_environment(parser)
+    args, command = options.leading(parser, arguments)
+    args.gpus = None
+    if not command:
+        parser.error("a command of pip is required, such as list")
+    if command[0] not in READING:
+        own = args.venv or "~/my"
         raise Refused(
             "pip %s is refused: an environment is the same on all hosts and never changes. For packages of your own: %s%s/bin/pip %s"
-            % (rest[0], "" if asked.venv else "deeplearning venv %s, then " % own, own, " ".join(rest))
+            % (command[0], "" if args.venv else "deeplearning venv %s, then " % own, own, " ".join(command))
         )
     os.environ["PIP_DISABLE_PIP_VERSION_CHECK"] = os.environ["PIP_NO_PYTHON_VERSION_WARNING"] = "1"
-    return replace(asked, rest, "pip")
+    return replace(args, command, "pip")
 
 
 def add_options(made):

@@ -46,22 +46,22 @@ TITLES = ("workers", "hosts", "images/s", "efficiency", "input", "compute", "all
 
 
 def main(arguments):
-    asked = parser().parse_args(arguments)
+    args = parser().parse_args(arguments)
     program = options.tfos_submit()
-    environment, _ = programs.place(asked)
+    environment, _ = programs.place(args)
     check(environment)
-    result = {
+    report = {
         "host": socket.getfqdn(),
         "environment": os.path.basename(environment),
         "gpus": [],
         "networks": [],
-        "resnet50": {"image_size": asked.image_size, "batch": asked.batch, "rounds": asked.rounds, "workers": []},
+        "resnet50": {"image_size": args.image_size, "batch": args.batch, "rounds": args.rounds, "workers": []},
     }
-    options.write_result(asked.output, result)
+    options.write_result(args.output, report)
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: no job stays behind
     work = tempfile.mkdtemp(prefix="deeplearning-resnet50.")
     try:
-        return measure(asked, program, work, result)
+        return measure(args, program, work, report)
     except KeyboardInterrupt:
         say("interrupted, and the job was ended; what is above was measured")
         return INTERRUPTED
@@ -70,7 +70,7 @@ def main(arguments):
 
 
 def parser():
-    made = options.parser(
+    parser = options.parser(
         "benchmark " + OPTION,
         "[--workers N,N] [--output FILE] [OPTION ...]",
         "Train ResNet-50 on made images with 1, 2, 4 ... workers (TensorFlow's all-reduce), and show what more of them bring and\n"
@@ -87,18 +87,18 @@ def parser():
             "deeplearning benchmark --resnet50 --workers 1,2 --image-size 64 --batch 4 --rounds 5     on CPUs",
         ],
     )
-    options.add_environment(made)
-    made.add_argument(OPTION, action="store_true", help=argparse.SUPPRESS)
-    made.add_argument("--workers", type=counts, default=[1, 2], help="how many, separated by commas (1,2)")
-    made.add_argument("--image-size", type=number(32), default=224, metavar="N", help="pixels of a side (224)")
-    made.add_argument("--batch", type=number(1), default=32, metavar="N", help="images of a step, for each GPU (32)")
-    made.add_argument("--rounds", type=number(2), default=20, metavar="N", help="that count, after two others (20)")
-    made.add_argument("--output", metavar="FILE", help="the same as JSON, with every round; - is standard output")
-    jobs = made.add_argument_group("as in tfos-submit")
+    options.add_environment(parser)
+    parser.add_argument(OPTION, action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--workers", type=counts, default=[1, 2], help="how many, separated by commas (1,2)")
+    parser.add_argument("--image-size", type=number(32), default=224, metavar="N", help="pixels of a side (224)")
+    parser.add_argument("--batch", type=number(1), default=32, metavar="N", help="images of a step, for each GPU (32)")
+    parser.add_argument("--rounds", type=number(2), default=20, metavar="N", help="that count, after two others (20)")
+    parser.add_argument("--output", metavar="FILE", help="the same as JSON, with every round; - is standard output")
+    jobs = parser.add_argument_group("as in tfos-submit")
     for name, value, text, default in OF_JOBS:
         jobs.add_argument(name, metavar=value, help=text, default=default)
     jobs.add_argument("--conf", action="append", default=[], metavar="NAME=VALUE", help="a Spark setting")
-    return made
+    return parser
 
 
 def number(least):
@@ -111,19 +111,19 @@ def number(least):
 
 
 def counts(text):
-    return sorted(set(number(1)(one) for one in text.split(",")))
+    return sorted(set(number(1)(word) for word in text.split(",")))
 
 
 def check(environment):
     """Refuse an environment in which the jobs would fail."""
-    found = dict(entry.split(" ", 1) for entry in environment_packages.installed(environment))
-    version = ([found[name] for name in listing.TENSORFLOW if name in found] or ["none"])[0]
-    if LEAST <= tuple(int(part) for part in re.findall(r"\d+", version)[:2]) <= MOST and "tensorflowonspark" in found:
+    pairs = dict(entry.split(" ", 1) for entry in environment_packages.installed(environment))
+    version = ([pairs[name] for name in listing.TENSORFLOW if name in pairs] or ["none"])[0]
+    if LEAST <= tuple(int(part) for part in re.findall(r"\d+", version)[:2]) <= MOST and "tensorflowonspark" in pairs:
         return
     raise NotReady(
         "%s requires TensorFlow %d.%d to %d.%d and TensorFlowOnSpark, but %s has TensorFlow %s and TensorFlowOnSpark %s. Name another "
         "environment with --stack (deeplearning list); without one, ask the operator for a stack with both."
-        % ((OPTION,) + LEAST + MOST + (os.path.basename(environment), version, found.get("tensorflowonspark", "none")))
+        % ((OPTION,) + LEAST + MOST + (os.path.basename(environment), version, pairs.get("tensorflowonspark", "none")))
     )
 
 
@@ -147,17 +147,17 @@ def measure(asked, program, work, result):
         result["gpus"] = rows[-1]["gpus"] or result["gpus"]
         print(line(rows[-1]))
         options.write_result(asked.output, result)
-    if not result["gpus"] and not all(one["problem"] for one in rows):
+    if not result["gpus"] and not all(entry["problem"] for entry in rows):
         print("nothing with GPUs was measured: this is on CPUs, and says nothing about GPUs")
     if asked.output == "-":
         print(json.dumps(result, sort_keys=True))
-    return FAILED if any(one["problem"] for one in rows) else OK
+    return FAILED if any(entry["problem"] for entry in rows) else OK
 
 
 def job(asked, program, workers, script, path):
     """(exit status, why it failed, what the workers reported)."""
     command = [program, "--executors", str(workers), "--name", "ResNet-50 on %d" % workers, "--result", path]
-    for name in ["--stack", "--venv", "--root"] + [one[0] for one in OF_JOBS]:
+    for name in ["--stack", "--venv", "--root"] + [option[0] for option in OF_JOBS]:
         value = getattr(asked, name[2:].replace("-", "_"))
         command += [name, value] if value is not None else []
     for setting in asked.conf:
@@ -174,49 +174,49 @@ def job(asked, program, workers, script, path):
 
 def follow(command):
     """(exit status, why it failed) of tfos-submit, whose own messages are shown; those of Spark are in YARN's logs."""
-    with open(os.devnull) as nothing:
-        process = subprocess.Popen(command, stdin=nothing, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    said, last = [], collections.deque(maxlen=1)
+    with open(os.devnull) as no_input:
+        process = subprocess.Popen(command, stdin=no_input, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    messages, last = [], collections.deque(maxlen=1)
     try:
-        for data in iter(process.stdout.readline, b""):
-            text = data.decode("utf-8", "replace").rstrip()
+        for line in iter(process.stdout.readline, b""):
+            text = line.decode("utf-8", "replace").rstrip()
             last.extend([text] if text else [])
             if text.startswith("tfos-submit: "):
-                said.append(text[len("tfos-submit: ") :])
+                messages.append(text[len("tfos-submit: ") :])
                 write(text + "\n", sys.stderr)
         status = process.wait()
     finally:
-        before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+        handler = signal.signal(signal.SIGINT, signal.SIG_IGN)
         if process.poll() is None:  # it ends the application and then itself, also if Ctrl-C reached this process alone
             timer = processes.Timer(GRACE, process.terminate)
             process.stdout.read()
             process.wait()
             timer.cancel()
-        signal.signal(signal.SIGINT, before)
-    causes = [text for text in said[:-1] if text.startswith("the first error: ")] + (said[-1:] or list(last))
+        signal.signal(signal.SIGINT, handler)
+    causes = [text for text in messages[:-1] if text.startswith("the first error: ")] + (messages[-1:] or list(last))
     return status, "%s (exit status %d)" % ("; ".join(text.rstrip(".:") for text in causes), status)
 
 
 def row(workers, batch, reports, problem, earlier):
     """What a job of so many workers measured. A part takes as long as on the slowest worker of its round: the others wait for it."""
-    made = {"workers": workers, "problem": problem, "images_per_second": None, "efficiency": None}
-    made.update(hosts=sorted(set(one["host"] for one in reports)), gpus=[gpu for one in reports for gpu in one["gpus"]])
+    item = {"workers": workers, "problem": problem, "images_per_second": None, "efficiency": None}
+    item.update(hosts=sorted(set(one["host"] for one in reports)), gpus=[gpu for one in reports for gpu in one["gpus"]])
     if problem:
-        return made
+        return item
     sums = [one["sum_of_ones"] for one in reports]
     replicas = reports[0]["replicas"] if reports else 0
     if len(reports) != workers or replicas < workers or sums != [replicas] * workers:
         words = "%d workers must report, and add up a one from each of theirs, but %d reported, and the sums are %s"
-        return dict(made, problem=words % (workers, len(reports), sums))
+        return dict(item, problem=words % (workers, len(reports), sums))
     rounds = dict((part, slowest(reports, part)) for part in PARTS + ("step",))
     medians = dict((part, quantile(values, 0.5)) for part, values in rounds.items())
     medians["remainder"] = medians["step"] - sum(medians[part] for part in PARTS)
     spread = dict((part, quantile(values, 0.75) - quantile(values, 0.25)) for part, values in rounds.items())
     speed = replicas * batch / medians["step"]
-    one = [other["images_per_second"] for other in earlier if other["workers"] == 1]
+    one = [job_row["images_per_second"] for job_row in earlier if job_row["workers"] == 1]
     alone = speed if workers == 1 else one[0] if one else None
     return dict(
-        made,
+        item,
         images_per_second=speed,
         efficiency=speed / (workers * alone) if alone else None,
         replicas=replicas,
@@ -228,7 +228,7 @@ def row(workers, batch, reports, problem, earlier):
 
 
 def slowest(reports, part):
-    return [max(values) for values in zip(*[one["seconds"][part] for one in reports])]
+    return [max(values) for values in zip(*[report["seconds"][part] for report in reports])]
 
 
 def quantile(values, share):

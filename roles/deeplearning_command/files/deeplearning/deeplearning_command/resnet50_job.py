@@ -37,8 +37,8 @@ def measure(spec, context):
         return loss, tape.gradient(loss, model.trainable_variables)
 
     def learn(images, labels):
-        loss, found = gradients(images, labels)
-        optimizer.apply_gradients(list(zip(found, model.trainable_variables)))
+        loss, gradient_list = gradients(images, labels)
+        optimizer.apply_gradients(list(zip(gradient_list, model.trainable_variables)))
         return loss
 
     def add_up_ones(one, shapes):
@@ -61,11 +61,11 @@ def measure(spec, context):
 
     labels = tf.random.uniform((batch,), 0, 1000, tf.int32)
     noise = tf.cast(tf.random.uniform((batch, size, size, 3), 0, 256, tf.int32), tf.uint8)
-    data = tf.data.Dataset.from_tensors((noise, labels)).repeat()
-    data = data.map(
+    dataset = tf.data.Dataset.from_tensors((noise, labels)).repeat()
+    dataset = dataset.map(
         lambda given, digits: (tf.image.random_flip_left_right(tf.cast(given, tf.float32) / 127.5 - 1), digits)
     )
-    batches, one = iter(data), tf.constant(1.0)
+    batches, one = iter(dataset), tf.constant(1.0)
     local = max(1, len(tf.config.list_logical_devices("GPU")))  # replicas of this worker: each needs a batch
 
     def images():
@@ -90,8 +90,8 @@ def measure(spec, context):
     gpus = tf.config.list_physical_devices("GPU")
     names = [tf.config.experimental.get_device_details(gpu).get("device_name", "GPU") for gpu in gpus]
     size_of_gradients = 4 * sum(shape.num_elements() for shape in shapes)
-    found = {"host": socket.gethostname(), "gpus": names, "replicas": replicas, "sum_of_ones": float(total)}
-    spec["reports"].add([dict(found, gradient_bytes=size_of_gradients, seconds=seconds)])
+    report = {"host": socket.gethostname(), "gpus": names, "replicas": replicas, "sum_of_ones": float(total)}
+    spec["reports"].add([dict(report, gradient_bytes=size_of_gradients, seconds=seconds)])
 
 
 def main(path, text):

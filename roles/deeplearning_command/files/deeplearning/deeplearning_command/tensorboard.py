@@ -19,7 +19,7 @@ FAR_SECONDS = 30
 
 
 def main(arguments):
-    made = options.parser(
+    parser = options.parser(
         "tensorboard",
         "[--stack NAME | --venv DIR] [--port PORT] DIRECTORY",
         "Show a training's events: the files that a TensorBoard callback or a summary writer wrote to DIRECTORY, here or in\n"
@@ -27,23 +27,23 @@ def main(arguments):
         "Others who are logged in on this host can open the page as well." % local_page.HERE,
         ["deeplearning tensorboard ~/runs", "deeplearning tensorboard hdfs:///user/anna/runs"],
     )
-    options.add_environment(made)
-    local_page.add_port(made, PORTS)
-    made.add_argument("--bind_all", action="store_true", help=argparse.SUPPRESS)
-    made.add_argument("directory", metavar="DIRECTORY", help="local, or hdfs://...")
-    asked = made.parse_args(arguments)
-    local_page.refuse_others("--bind_all" if asked.bind_all else asked.host, "TensorBoard asks nobody for a password")
-    asked.gpus = 0  # it computes nothing, and TensorFlow would take the memory of every GPU
-    directory = checked_directory(asked)
-    port = local_page.free_port([asked.port] if asked.port else PORTS)
+    options.add_environment(parser)
+    local_page.add_port(parser, PORTS)
+    parser.add_argument("--bind_all", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("directory", metavar="DIRECTORY", help="local, or hdfs://...")
+    args = parser.parse_args(arguments)
+    local_page.refuse_others("--bind_all" if args.bind_all else args.host, "TensorBoard asks nobody for a password")
+    args.gpus = 0  # it computes nothing, and TensorFlow would take the memory of every GPU
+    directory = checked_directory(args)
+    port = local_page.free_port([args.port] if args.port else PORTS)
 
     def announce(variables):
         variables.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
         local_page.announce(directory, port)
 
-    wanted = ["--logdir", directory, "--host", local_page.HERE, "--port", str(port)]
-    wanted += ["--reload_interval", str(FAR_SECONDS)] if directory.startswith(FAR) else []
-    return programs.replace(asked, wanted, "tensorboard", announce)
+    tensorboard_options = ["--logdir", directory, "--host", local_page.HERE, "--port", str(port)]
+    tensorboard_options += ["--reload_interval", str(FAR_SECONDS)] if directory.startswith(FAR) else []
+    return programs.replace(args, tensorboard_options, "tensorboard", announce)
 
 
 def checked_directory(asked):

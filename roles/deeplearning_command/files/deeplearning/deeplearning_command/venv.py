@@ -38,7 +38,7 @@ exec %s %s "$@"
 
 
 def main(arguments):
-    made = options.parser(
+    parser = options.parser(
         "venv",
         "[--stack NAME] DIR",
         "Make a directory for packages of your own, on top of an environment: its packages are there, too, and none of them is\n"
@@ -51,13 +51,13 @@ def main(arguments):
             "tfos-submit --venv ~/my --executors 2 train.py     the executors get the packages for this job only",
         ],
     )
-    made.add_argument("--stack", metavar="NAME", help="another environment than the default (deeplearning list)")
-    made.add_argument(
+    parser.add_argument("--stack", metavar="NAME", help="another environment than the default (deeplearning list)")
+    parser.add_argument(
         "directory", metavar="DIR", help="a new or an empty directory, on a file system that runs programs"
     )
-    asked = made.parse_args(arguments)
-    environment = options.chosen(asked.root, asked.stack)
-    directory = os.path.abspath(os.path.expanduser(asked.directory))
+    args = parser.parse_args(arguments)
+    environment = options.chosen(args.root, args.stack)
+    directory = os.path.abspath(os.path.expanduser(args.directory))
     check(directory)
     existed = os.path.isdir(directory)
     try:

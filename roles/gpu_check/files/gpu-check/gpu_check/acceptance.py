@@ -66,11 +66,11 @@ class Run(object):
     def read_cards(self):
         host, fields = self.host, ("pci.bus_id", "name", "pcie.link.gen.max", "pcie.link.width.max")
         for bus, name, generation, width in host.query(*fields):
-            known = generation.isdigit() and width.isdigit()
+            link_known = generation.isdigit() and width.isdigit()
             self.cards[address(bus)] = {
                 "name": name,
-                "link": "PCIe %s x%s" % (generation, width) if known else "PCIe",
-                "limit": LANE.get(int(generation), 0) * int(width) if known else 0,
+                "link": "PCIe %s x%s" % (generation, width) if link_known else "PCIe",
+                "limit": LANE.get(int(generation), 0) * int(width) if link_known else 0,
             }
 
     def links(self):
@@ -79,25 +79,25 @@ class Run(object):
         status, matrix = self.host.run("nvidia-smi", "topo", "-m")
         rows = [line.split()[1:] for line in matrix.splitlines() if re.match(r"GPU\d", line)] if status == 0 else []
         speeds = self.nvlink_speeds()
-        found = {}
+        links = {}
         for at, row in enumerate(rows[: len(order)]):
             for to, word in enumerate(row[: len(order)]):
                 number = re.match(r"NV(\d+)$", word)
                 limit = int(number.group(1)) * speeds.get(at, 0) if number else 0
-                found[order[at], order[to]] = (word, limit)
-        return found
+                links[order[at], order[to]] = (word, limit)
+        return links
 
     def nvlink_speeds(self):
         """MB/s of one NVLink of each GPU in one direction, by the GPU's index. Links that are down have no number."""
         status, output = self.host.run("nvidia-smi", "nvlink", "-s")
-        found, gpu = {}, None
+        speeds, gpu = {}, None
         for line in output.splitlines() if status == 0 else ():
             title, link = re.match(r"GPU (\d+):", line), re.match(r"\s+Link \d+: ([\d.]+) GB/s", line)
             if title:
                 gpu = int(title.group(1))
             elif link and gpu is not None:
-                found[gpu] = max(found.get(gpu, 0), int(1000 * float(link.group(1))))
-        return found
+                speeds[gpu] = max(speeds.get(gpu, 0), int(1000 * float(link.group(1))))
+        return speeds
 
     def child(self, function, names, seconds, late):
         """What the function answers about these libraries. Root's child is nobody, with the groups that may open the GPUs."""
@@ -121,25 +121,25 @@ class Run(object):
         host, late = self.host, "a GPU is sick. Look at dmesg for Xid, and reboot the host."
         if not host.reached("libcuda.so.1"):
             raise Fail(no_library(host, "libcuda.so.1"))
-        found = self.child(measure, ("libcuda.so.1",), SLOW, late)
-        if "error" in found:
-            raise Fail("CUDA must start but does not: %s. %s" % (found["error"], " ".join(devices(host))))
-        return found
+        answer = self.child(measure, ("libcuda.so.1",), SLOW, late)
+        if "error" in answer:
+            raise Fail("CUDA must start but does not: %s. %s" % (answer["error"], " ".join(devices(host))))
+        return answer
 
     def keep(self, found):
         links = self.links()
-        for one in found["gpus"]:
-            card = self.cards.get(one["gpu"], {"link": "PCIe", "limit": 0})
-            for kind, speed in sorted(one["copies"].items()):
-                link, limit = ("", one["memory_limit"]) if kind == "memory" else (card["link"], card["limit"])
-                self.add(one["gpu"], "", kind, link, speed, limit)
-        for one in found["peers"]:
-            word, limit = links.get((one["gpu"], one["peer"]), ("unknown", 0))
-            if one["problem"]:
-                self.lost.append(("GPU %s to %s" % (one["gpu"], one["peer"]), one["problem"]))
+        for entry in found["gpus"]:
+            card = self.cards.get(entry["gpu"], {"link": "PCIe", "limit": 0})
+            for kind, speed in sorted(entry["copies"].items()):
+                link, limit = ("", entry["memory_limit"]) if kind == "memory" else (card["link"], card["limit"])
+                self.add(entry["gpu"], "", kind, link, speed, limit)
+        for entry in found["peers"]:
+            word, limit = links.get((entry["gpu"], entry["peer"]), ("unknown", 0))
+            if entry["problem"]:
+                self.lost.append(("GPU %s to %s" % (entry["gpu"], entry["peer"]), entry["problem"]))
                 continue
-            link = word if one["direct"] else word + " through the host"
-            self.add(one["gpu"], one["peer"], "GPU to GPU", link, one["speed"], limit)
+            link = word if entry["direct"] else word + " through the host"
+            self.add(entry["gpu"], entry["peer"], "GPU to GPU", link, entry["speed"], limit)
 
     def add(self, gpu, peer, kind, link, speed, limit):
         names = {"gpu": gpu, "peer": peer, "kind": kind, "link": link}
@@ -148,17 +148,17 @@ class Run(object):
     def of(self, *kinds):
         if not self.measures:
             raise Skip("nothing was measured: idle_gpus_measured has the reason")
-        return [one for one in self.measures if one["kind"] in kinds]
+        return [row for row in self.measures if row["kind"] in kinds]
 
     def compared(self, kinds, required, remedy):
         """A summary of what was measured; Fail if less than a share of the limit was reached."""
-        found = self.of(*kinds)
-        slow = [words(one) for one in found if one["speed"] < SHARE * one["limit"]]
+        rows = self.of(*kinds)
+        slow = [words(row) for row in rows if row["speed"] < SHARE * row["limit"]]
         if slow:
             raise Fail("%s must reach half of what is possible, but: %s. %s" % (required, some(slow), remedy))
         alike = {}
-        for one in found:
-            alike.setdefault((one["kind"], one["link"], one["limit"]), []).append(one["speed"])
+        for row in rows:
+            alike.setdefault((row["kind"], row["link"], row["limit"]), []).append(row["speed"])
         return "; ".join(span(key, speeds) for key, speeds in sorted(alike.items()))
 
 
@@ -171,7 +171,7 @@ def words(one):
 def span(key, speeds):
     """Measures of one kind: the slowest and the fastest."""
     kind, link, limit = key
-    low, high = ["%.1f" % (one / 1000) for one in (min(speeds), max(speeds))]
+    low, high = ["%.1f" % (speed / 1000) for speed in (min(speeds), max(speeds))]
     return "%s %s%s" % (kind, low if low == high else "%s to %s" % (low, high), unit(link, limit))
 
 
@@ -194,14 +194,14 @@ def idle_gpus_measured(run):
     if host.mig():
         raise Skip("MIG divides a GPU; whole GPUs are measured")
     run.idle("")
-    found = run.measure()
+    answer = run.measure()
     run.idle(", which started meanwhile")
-    sick = ["GPU %s: %s" % (one["gpu"], one["problem"]) for one in found["gpus"] if one["problem"]]
-    run.keep(found)
+    sick = ["GPU %s: %s" % (entry["gpu"], entry["problem"]) for entry in answer["gpus"] if entry["problem"]]
+    run.keep(answer)
     if sick:
         raise Fail("Every GPU must copy what it is given; %s. Look at dmesg | grep -i xid" % some(sick))
-    required_gpus(host, len(found["gpus"]), "CUDA", "")
-    return "%d GPUs" % len(found["gpus"])
+    required_gpus(host, len(answer["gpus"]), "CUDA", "")
+    return "%d GPUs" % len(answer["gpus"])
 
 
 @step
@@ -226,8 +226,8 @@ def peer_copies(run):
     if not run.of("GPU to GPU") and not run.lost:
         raise Skip("one GPU")
     if run.lost:
-        lost = some(["%s: %s" % one for one in run.lost])
-        raise Fail("Copies between GPUs must arrive as they were sent, but: %s. %s" % (lost, IOMMU))
+        lost_copies = some(["%s: %s" % pair for pair in run.lost])
+        raise Fail("Copies between GPUs must arrive as they were sent, but: %s. %s" % (lost_copies, IOMMU))
     return run.compared(
         ("GPU to GPU",), "Copies between GPUs", "Compare nvidia-smi nvlink -s and nvidia-smi topo -m with other hosts."
     )
@@ -241,11 +241,11 @@ def nccl_all_reduce(run):
         raise Skip("one GPU")
     if not run.host.reached(NCCL):
         raise Skip("NCCL is not installed for the host (no %s); that of a TensorFlow's wheels is not measured" % NCCL)
-    found = run.child(all_reduce, ("libcuda.so.1", NCCL), NCCL_SLOW, "GPUs wait for each other in NCCL. " + IOMMU)
+    answer = run.child(all_reduce, ("libcuda.so.1", NCCL), NCCL_SLOW, "GPUs wait for each other in NCCL. " + IOMMU)
     run.idle(", which started meanwhile")
-    if "error" in found:
-        raise Fail("NCCL must add up numbers of %d GPUs but: %s. %s" % (count, found["error"], IOMMU))
-    run.add(found["gpu"], "", "all-reduce", "%d GPUs" % count, found["speed"], 0)
+    if "error" in answer:
+        raise Fail("NCCL must add up numbers of %d GPUs but: %s. %s" % (count, answer["error"], IOMMU))
+    run.add(answer["gpu"], "", "all-reduce", "%d GPUs" % count, answer["speed"], 0)
     return run.compared(("all-reduce",), "", "")
 
 

@@ -41,8 +41,8 @@ class Gpu(object):
         self.address = address(text.value.decode("ascii"))
         # Memory moves data twice in a clock; a bus of 256 bits carries 32 bytes.
         clock, width = [
-            made(ctypes.c_int, library, "cuDeviceGetAttribute", ctypes.c_int(one), self.device).value
-            for one in (CLOCK, WIDTH)
+            made(ctypes.c_int, library, "cuDeviceGetAttribute", ctypes.c_int(attribute), self.device).value
+            for attribute in (CLOCK, WIDTH)
         ]
         self.memory_limit = 2 * clock * width // 8 // 1000
         self.context = made(ctypes.c_void_p, library, "cuDevicePrimaryCtxRetain", self.device)
@@ -94,15 +94,15 @@ def host_copies(library, gpu, pattern):
     """MB/s from and to the host's memory. The GPU's block has the pattern afterwards."""
     call(library, "cuCtxSetCurrent", gpu.context)
     stay_near(gpu)
-    sent, found, size = pinned(library), pinned(library), ctypes.c_size_t(BLOCK)
-    ctypes.memmove(sent, pattern, BLOCK)
-    ctypes.memset(found, 0, BLOCK)
-    into = rate(library, BLOCK, "cuMemcpyHtoDAsync_v2", gpu.block, sent, size, STREAM)
-    out = rate(library, BLOCK, "cuMemcpyDtoHAsync_v2", found, gpu.block, size, STREAM)
-    same = ctypes.string_at(found, BLOCK) == pattern
-    for memory in (sent, found):
+    source, target, size = pinned(library), pinned(library), ctypes.c_size_t(BLOCK)
+    ctypes.memmove(source, pattern, BLOCK)
+    ctypes.memset(target, 0, BLOCK)
+    into = rate(library, BLOCK, "cuMemcpyHtoDAsync_v2", gpu.block, source, size, STREAM)
+    out = rate(library, BLOCK, "cuMemcpyDtoHAsync_v2", target, gpu.block, size, STREAM)
+    intact = ctypes.string_at(target, BLOCK) == pattern
+    for memory in (source, target):
         call(library, "cuMemFreeHost", memory)
-    if not same:
+    if not intact:
         raise Refused(LOST)
     return {"host to GPU": into, "GPU to host": out}
 
@@ -120,14 +120,14 @@ def memory_copy(library, gpu):
 
 def alone(library, gpu, pattern):
     """What one GPU does by itself, or why it cannot be measured."""
-    found = {"gpu": gpu.address, "memory_limit": gpu.memory_limit, "copies": {}, "problem": None}
+    answer = {"gpu": gpu.address, "memory_limit": gpu.memory_limit, "copies": {}, "problem": None}
     try:
         gpu.take_blocks(library)
-        found["copies"] = host_copies(library, gpu, pattern)
-        found["copies"]["memory"] = memory_copy(library, gpu)
+        answer["copies"] = host_copies(library, gpu, pattern)
+        answer["copies"]["memory"] = memory_copy(library, gpu)
     except Refused as problem:
-        found["problem"] = str(problem)
-    return found
+        answer["problem"] = str(problem)
+    return answer
 
 
 def one_way(library, source, target, pattern):
@@ -139,42 +139,40 @@ def one_way(library, source, target, pattern):
     call(library, "cuCtxSetCurrent", source.context)
     places = (target.landing, target.context, source.block, source.context)
     speed = rate(library, BLOCK, "cuMemcpyPeerAsync", *(places + (size, STREAM)))
-    found = ctypes.create_string_buffer(BLOCK)
+    host_block = ctypes.create_string_buffer(BLOCK)
     call(library, "cuCtxSetCurrent", target.context)
-    call(library, "cuMemcpyDtoH_v2", ctypes.byref(found), target.landing, size)
-    return speed, found.raw == pattern
+    call(library, "cuMemcpyDtoH_v2", ctypes.byref(host_block), target.landing, size)
+    return speed, host_block.raw == pattern
 
 
 def pair(library, first, second, pattern):
     """Both directions between two GPUs; without access to each other the driver copies through the host's memory."""
     ways = ((first, second), (second, first))
-    access = [
-        made(ctypes.c_int, library, "cuDeviceCanAccessPeer", one.device, other.device).value for one, other in ways
-    ]
-    direct, found = all(access), []
-    for one, other in ways if direct else ():
-        call(library, "cuCtxSetCurrent", one.context)
-        call(library, "cuCtxEnablePeerAccess", other.context, ctypes.c_uint(0))
-    for one, other in ways:
-        speed, same = one_way(library, one, other, pattern)
-        found.append({"gpu": one.address, "peer": other.address, "direct": direct, "speed": speed, "problem": None})
-        found[-1]["problem"] = None if same else LOST
-    for one, other in ways if direct else ():
-        call(library, "cuCtxSetCurrent", one.context)
-        call(library, "cuCtxDisablePeerAccess", other.context)
-    return found
+    access = [made(ctypes.c_int, library, "cuDeviceCanAccessPeer", src.device, dst.device).value for src, dst in ways]
+    direct, rows = all(access), []
+    for src, dst in ways if direct else ():
+        call(library, "cuCtxSetCurrent", src.context)
+        call(library, "cuCtxEnablePeerAccess", dst.context, ctypes.c_uint(0))
+    for src, dst in ways:
+        speed, intact = one_way(library, src, dst, pattern)
+        rows.append({"gpu": src.address, "peer": dst.address, "direct": direct, "speed": speed, "problem": None})
+        rows[-1]["problem"] = None if intact else LOST
+    for src, dst in ways if direct else ():
+        call(library, "cuCtxSetCurrent", src.context)
+        call(library, "cuCtxDisablePeerAccess", dst.context)
+    return rows
 
 
 def peers(library, gpus, pattern):
-    found = []
+    measurements = []
     for at, first in enumerate(gpus):
         for second in gpus[at + 1 :]:
             try:
-                found += pair(library, first, second, pattern)
+                measurements += pair(library, first, second, pattern)
             except Refused as problem:
                 names = {"gpu": first.address, "peer": second.address}
-                found.append(dict(names, direct=False, speed=0, problem=str(problem)))
-    return found
+                measurements.append(dict(names, direct=False, speed=0, problem=str(problem)))
+    return measurements
 
 
 def measure(library):
@@ -186,9 +184,9 @@ def measure(library):
     except Refused as problem:
         return {"error": str(problem)}
     pattern = os.urandom(BLOCK).replace(b"\0", b"\1")  # no byte of it lies at its target before it arrives
-    found = [alone(library, gpu, pattern) for gpu in gpus]
-    able = [gpu for gpu, one in zip(gpus, found) if one["problem"] is None]
-    answer = {"gpus": found, "peers": peers(library, able, pattern)}
+    rows = [alone(library, gpu, pattern) for gpu in gpus]
+    able = [gpu for gpu, row in zip(gpus, rows) if row["problem"] is None]
+    answer = {"gpus": rows, "peers": peers(library, able, pattern)}
     for gpu in gpus:
         call(library, "cuDevicePrimaryCtxRelease", gpu.device)
     return answer

@@ -38,17 +38,17 @@ def missing_libraries(host, said):
 
 def versions(host, said):
     """Sentences about versions that do not go together."""
-    found = []
+    texts = []
     if "driver version is insufficient" in said:
-        found.append(
+        texts.append(
             "The driver %s is older than its CUDA requires: playbooks/upgrade_driver.yml."
             % (host.library() or "of this host")
         )
     for loaded, built in sorted(
         set(re.findall(r"Loaded runtime CuDNN library: (\S+) but source was compiled with: (\S+?)\.?\s", said))
     ):
-        found.append("cuDNN %s is loaded, and it was compiled with %s: correct cudnn_versions." % (loaded, built))
-    return found
+        texts.append("cuDNN %s is loaded, and it was compiled with %s: correct cudnn_versions." % (loaded, built))
+    return texts
 
 
 def may_open(host, path, status):
@@ -60,44 +60,44 @@ def may_open(host, path, status):
 
 def devices(host):
     """Sentences about device nodes and variables that hide GPUs."""
-    found = []
+    texts = []
     nodes = host.nodes()
     closed = [path for path, status in nodes if not may_open(host, path, status)]
     if closed:
-        found.append(
+        texts.append(
             "%s may not open %s: look at their rights (NVreg_DeviceFileMode), and at the container's device rules."
             % ("Users" if host.gives_up_root() else "This user", ", ".join(closed))
         )
     for name in ("CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES"):
         if os.environ.get(name) in ("", "-1", "none", "void"):
-            found.append("%s=%s hides the GPUs from this process." % (name, os.environ[name]))
+            texts.append("%s=%s hides the GPUs from this process." % (name, os.environ[name]))
     if host.contained() and not nodes:
-        found.append(no_gpus(host))
+        texts.append(no_gpus(host))
     elif host.loaded() and not nodes:
-        found.append(
+        texts.append(
             "The driver runs but /dev/nvidia* are missing: in a container its devices must be handed in (YARN's GPU plugin, CDSW's GPU setting, docker --gpus); outside, nvidia-modprobe -c 0 -u."
         )
-    return found
+    return texts
 
 
 def causes(host, look, said):
     """The usual causes in the order in which they hide each other."""
-    found = []
+    texts = []
     status, output = host.run("nvidia-smi", "-L")
     if status != 0:
-        found.append(smi_problem(host, status, output))
+        texts.append(smi_problem(host, status, output))
     if look and not look["cuda_build"]:
-        found.append(
+        texts.append(
             "This is TensorFlow's CPU build: request a stack without -cpu- in its name (deeplearning_request)."
         )
     if host.contained() and status == 0:
         if not host.reached("libcuda.so.1"):
-            found.append(no_library(host, "libcuda.so.1"))
+            texts.append(no_library(host, "libcuda.so.1"))
         elif host.loaded() and two_versions(host):
-            found.append(two_versions(host))
-    found += missing_libraries(host, said) + versions(host, said) + devices(host)
+            texts.append(two_versions(host))
+    texts += missing_libraries(host, said) + versions(host, said) + devices(host)
     if look is None:
-        found.append("TensorFlow failed before it listed devices: %s" % last_error(said))
+        texts.append("TensorFlow failed before it listed devices: %s" % last_error(said))
     return " ".join(
-        found or ["No known cause was detected: import TensorFlow with TF_CPP_MIN_LOG_LEVEL=0 and read what it prints."]
+        texts or ["No known cause was detected: import TensorFlow with TF_CPP_MIN_LOG_LEVEL=0 and read what it prints."]
     )

@@ -33,30 +33,30 @@ def junit(found):
     from xml.sax.saxutils import escape, quoteattr
 
     lines = ['<?xml version="1.0" encoding="utf-8"?>', '<testsuite name="gpu-check" tests="%d">' % len(found)]
-    for one in found:
+    for answer in found:
         inner = {
             "FAIL": "<failure>%s</failure>",
             "SKIP": "<skipped>%s</skipped>",
             "PASS": "<system-out>%s</system-out>",
-        }[one["outcome"]]
+        }[answer["outcome"]]
         lines.append(
             '<testcase classname="gpu-check" name=%s>%s</testcase>'
-            % (quoteattr(one["name"]), inner % escape(one["message"]))
+            % (quoteattr(answer["name"]), inner % escape(answer["message"]))
         )
     return "\n".join(lines + ["</testsuite>", ""])
 
 
 def misuse(arguments, names):
     """Why these arguments cannot be obeyed, or None."""
-    known = [name for name, _ in QUESTIONS]
+    question_names = [name for name, _ in QUESTIONS]
     wrong = [item for item in arguments if item.startswith("-") and item not in ("--json", "--list", "--accept")]
-    wrong += [name for name in names if name not in known]
+    wrong += [name for name in names if name not in question_names]
     if "--junit" in arguments:
         return "--junit requires a file, but none follows it.\n"
     if wrong:
         return "gpu-check does not know %s. Questions: %s. Options: --accept, --json, --junit FILE, --list.\n" % (
             ", ".join(wrong),
-            ", ".join(known),
+            ", ".join(question_names),
         )
     if names and "--accept" in arguments:
         return "--accept measures everything and takes no question, but got %s.\n" % ", ".join(names)
@@ -87,18 +87,18 @@ def main(arguments):
         write("%s\n" % problem, sys.stderr)
         return 1
     run = Run(host) if "--accept" in arguments else None
-    found = []
-    for one in results(run, (), STEPS) if run else results(host, names):
-        found.append(one)
+    answers = []
+    for answer in results(run, (), STEPS) if run else results(host, names):
+        answers.append(answer)
         if "--json" not in arguments:
-            write("%(outcome)s  %(name)s: %(message)s\n" % one)
+            write("%(outcome)s  %(name)s: %(message)s\n" % answer)
     if "--json" in arguments:
-        sys.stdout.write(json.dumps(accepted(run, found) if run else found, indent=1) + "\n")
+        sys.stdout.write(json.dumps(accepted(run, answers) if run else answers, indent=1) + "\n")
     if report:
         try:
             with open(report, "wb") as handle:
-                write(junit(found), handle)
+                write(junit(answers), handle)
         except (IOError, OSError) as error:
             write("The file of --junit must be writable, but: %s\n" % error, sys.stderr)
             return 2
-    return 1 if any(one["outcome"] == "FAIL" for one in found) else 0
+    return 1 if any(answer["outcome"] == "FAIL" for answer in answers) else 0

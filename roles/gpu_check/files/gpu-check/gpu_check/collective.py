@@ -45,16 +45,16 @@ class Ring(object):
         for rank, gpu in enumerate(gpus):
             gpu.take_blocks(library)
             self.streams.append(made(ctypes.c_void_p, library, "cuStreamCreate", ctypes.c_uint(NON_BLOCKING)))
-            sent = ctypes.create_string_buffer(numbers(rank, 1, BLOCK), BLOCK)
-            call(library, "cuMemcpyHtoD_v2", gpu.block, ctypes.byref(sent), ctypes.c_size_t(BLOCK))
+            content = ctypes.create_string_buffer(numbers(rank, 1, BLOCK), BLOCK)
+            call(library, "cuMemcpyHtoD_v2", gpu.block, ctypes.byref(content), ctypes.c_size_t(BLOCK))
         self.comms, count = (ctypes.c_void_p * len(gpus))(), len(gpus)
         asked(nccl, "ncclCommInitAll", self.comms, ctypes.c_int(count), (ctypes.c_int * count)(*range(count)))
 
     def add_up(self):
         asked(self.nccl, "ncclGroupStart")
         for gpu, comm, stream in zip(self.gpus, self.comms, self.streams):
-            how = (ctypes.c_size_t(BLOCK // 4), ctypes.c_int(FLOAT), ctypes.c_int(SUM), ctypes.c_void_p(comm), stream)
-            asked(self.nccl, "ncclAllReduce", gpu.block, gpu.landing, *how)
+            args = (ctypes.c_size_t(BLOCK // 4), ctypes.c_int(FLOAT), ctypes.c_int(SUM), ctypes.c_void_p(comm), stream)
+            asked(self.nccl, "ncclAllReduce", gpu.block, gpu.landing, *args)
         asked(self.nccl, "ncclGroupEnd")
 
     def milliseconds(self):
@@ -73,13 +73,13 @@ class Ring(object):
 
     def arrived(self):
         """Whether every GPU has the sums."""
-        count, found = len(self.gpus), ctypes.create_string_buffer(BLOCK)
+        count, sums = len(self.gpus), ctypes.create_string_buffer(BLOCK)
         expected = numbers(count * (count - 1) // 2, count, BLOCK)
         for gpu, stream in zip(self.gpus, self.streams):
             call(self.library, "cuCtxSetCurrent", gpu.context)
             call(self.library, "cuStreamSynchronize", stream)
-            call(self.library, "cuMemcpyDtoH_v2", ctypes.byref(found), gpu.landing, ctypes.c_size_t(BLOCK))
-            if found.raw != expected:
+            call(self.library, "cuMemcpyDtoH_v2", ctypes.byref(sums), gpu.landing, ctypes.c_size_t(BLOCK))
+            if sums.raw != expected:
                 return False
         return True
 

@@ -44,7 +44,7 @@ def cuda_computes(host):
     if not host.reached("libcuda.so.1"):
         raise Fail(no_library(host, "libcuda.so.1"))
     try:
-        found = processes.limited(lambda: ask_cuda(host.load("libcuda.so.1")), SLOW)
+        answer = processes.limited(lambda: ask_cuda(host.load("libcuda.so.1")), SLOW)
     except processes.Late:
         raise Fail(
             "CUDA must answer within %d seconds but did not: a GPU is sick. Look at dmesg for Xid, and reboot the host."
@@ -54,13 +54,13 @@ def cuda_computes(host):
         raise Fail(
             "libcuda.so.1 must load but does not: %s. Run ldconfig, or playbooks/gpu.yml." % last_error(str(error))
         )
-    if "error" in found:
-        raise Fail("CUDA must start but does not: %s. %s" % (found["error"], " ".join(devices(host))))
-    sick = ["GPU %d: %s" % pair for pair in enumerate(found["gpus"]) if pair[1]]
+    if "error" in answer:
+        raise Fail("CUDA must start but does not: %s. %s" % (answer["error"], " ".join(devices(host))))
+    sick = ["GPU %d: %s" % pair for pair in enumerate(answer["gpus"]) if pair[1]]
     if sick:
         raise Fail("Every GPU must return the number it was given; %s. Look at dmesg | grep -i xid" % "; ".join(sick))
-    required_gpus(host, len(found["gpus"]), "CUDA", "")
-    return "%d GPUs" % len(found["gpus"])
+    required_gpus(host, len(answer["gpus"]), "CUDA", "")
+    return "%d GPUs" % len(answer["gpus"])
 
 
 def required_gpus(host, seen, who, why):
@@ -83,15 +83,15 @@ def python_problem(host):
     """Why the environment's Python cannot work here: the one that it was made with is of another system."""
     required = base_python(host)
     number = re.search(r"python(\d[\d.]*)$", required)
-    here = [path for prefix in ("/usr/bin", "/usr/local/bin") for path in host.glob(prefix + "/python[23]*")]
-    here = [path for path in here if re.search(r"/python\d\.\d+$", path)]
+    pythons = [path for prefix in ("/usr/bin", "/usr/local/bin") for path in host.glob(prefix + "/python[23]*")]
+    pythons = [path for path in pythons if re.search(r"/python\d\.\d+$", path)]
     return (
         "TensorFlow's environment was made with Python%s and requires it, with its library, at %s; it is not here, found %s: this is another system "
         "than the host's. Use an image that has this Python there, or a stack whose Python this %s has (%s)."
         % (
             " " + number.group(1) if number else "",
             required[len(host.root) :] if required.startswith(host.root) else required,
-            ", ".join(here) or "no other Python either",
+            ", ".join(pythons) or "no other Python either",
             host.place(),
             "engine images: Project Settings > Engine" if host.engine() else "deeplearning_request",
         )
@@ -112,11 +112,11 @@ def tensorflow(host, hidden=False):
         program = host.program or pkgutil.get_data("gpu_check", "product.py").decode("utf-8")
         setting = ["CUDA_VISIBLE_DEVICES="] if hidden else []
         argv = ["env", "TF_CPP_MIN_LOG_LEVEL=1"] + setting + [host.root + host.python, "-E", "-s", "-c", program]
-        said = host.execute_foreign(tuple(argv), SLOW)[1]
-        found = re.findall(r"^%s(\{.*\})$" % ANSWER, said, re.M)
-        if not found and not os.path.exists(base_python(host)):
+        output = host.execute_foreign(tuple(argv), SLOW)[1]
+        answers = re.findall(r"^%s(\{.*\})$" % ANSWER, output, re.M)
+        if not answers and not os.path.exists(base_python(host)):
             raise Fail(python_problem(host))  # a copy of the interpreter is here, its library is not
-        host.looks[hidden] = (json.loads(found[-1]) if found else None, said)
+        host.looks[hidden] = (json.loads(answers[-1]) if answers else None, output)
     return host.looks[hidden]
 
 
@@ -127,7 +127,7 @@ def wrong(answers, right, place):
             return "in the form of %s it ends with: %s" % (name, answer["error"])
         if answer["value"] != right:
             return "in the form of %s it is %s" % (name, answer["value"])
-        if not answer["places"] or not all(one.lower().endswith(place) for one in answer["places"]):
+        if not answer["places"] or not all(device.lower().endswith(place) for device in answer["places"]):
             return "in the form of %s it was computed on %s" % (
                 name,
                 ", ".join(answer["places"]) or "an unknown device",
@@ -144,19 +144,19 @@ def computed(look, place):
 def tensorflow_lists_gpus(host):
     """TensorFlow lists every GPU"""
     leaves_alone(host, "tensorflow_lists_gpus")
-    look, said = tensorflow(host)
-    seen = len(look["gpus"]) if look else 0
-    required_gpus(host, seen, "TensorFlow", causes(host, look, said))
-    return "%d GPUs" % seen
+    look, output = tensorflow(host)
+    count = len(look["gpus"]) if look else 0
+    required_gpus(host, count, "TensorFlow", causes(host, look, output))
+    return "%d GPUs" % count
 
 
 def on_gpu(host, kind, right, words):
-    look, said = tensorflow(host)
+    look, output = tensorflow(host)
     if not look or not look["gpus"]:
-        raise Fail("%s must be computed on GPU:0, but TensorFlow sees no GPU. %s" % (words, causes(host, look, said)))
+        raise Fail("%s must be computed on GPU:0, but TensorFlow sees no GPU. %s" % (words, causes(host, look, output)))
     problem = wrong(look[kind], right, "gpu:0")
     if problem:
-        raise Fail("%s must be %s on GPU:0; %s. %s" % (words, right, problem, causes(host, look, said)))
+        raise Fail("%s must be %s on GPU:0; %s. %s" % (words, right, problem, causes(host, look, output)))
     return ", ".join(sorted(look[kind]))
 
 
@@ -179,11 +179,11 @@ def tensorflow_computes_on_cpu(host):
     """Product and convolution with CUDA_VISIBLE_DEVICES="" on the CPU"""
     leaves_alone(host, "tensorflow_computes_on_cpu")
     tensorflow(host)
-    look, said = tensorflow(host, hidden=True)
+    look, output = tensorflow(host, hidden=True)
     if not look or look["gpus"] or computed(look, "cpu:0"):
         reason = "GPUs are seen all the same" if look and look["gpus"] else look and computed(look, "cpu:0")
         raise Fail(
             "With CUDA_VISIBLE_DEVICES empty, product and convolution must be right on CPU:0; %s. Install the environment again: site.yml -e apply=all."
-            % (reason if look else "TensorFlow reports: " + last_error(said))
+            % (reason if look else "TensorFlow reports: " + last_error(output))
         )
     return ", ".join(sorted(look["products"]))

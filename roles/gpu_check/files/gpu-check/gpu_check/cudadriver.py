@@ -36,22 +36,22 @@ def call(library, name, *arguments):
 def copy_and_back(library, number):
     """None, or why this GPU does not give back the number it was given."""
     device, context = ctypes.c_int(), ctypes.c_void_p()
-    memory, sent, found = ctypes.c_void_p(), ctypes.c_int(NUMBER), ctypes.c_int()
-    size = ctypes.c_size_t(ctypes.sizeof(sent))
+    memory, original, copy = ctypes.c_void_p(), ctypes.c_int(NUMBER), ctypes.c_int()
+    size = ctypes.c_size_t(ctypes.sizeof(original))
     try:
         call(library, "cuDeviceGet", ctypes.byref(device), ctypes.c_int(number))
         call(library, "cuDevicePrimaryCtxRetain", ctypes.byref(context), device)
         try:
             call(library, "cuCtxSetCurrent", context)
             call(library, "cuMemAlloc_v2", ctypes.byref(memory), size)
-            call(library, "cuMemcpyHtoD_v2", memory, ctypes.byref(sent), size)
-            call(library, "cuMemcpyDtoH_v2", ctypes.byref(found), memory, size)
+            call(library, "cuMemcpyHtoD_v2", memory, ctypes.byref(original), size)
+            call(library, "cuMemcpyDtoH_v2", ctypes.byref(copy), memory, size)
             call(library, "cuMemFree_v2", memory)
         finally:
             library.cuDevicePrimaryCtxRelease(device)
     except Refused as problem:
         return str(problem)
-    return None if found.value == sent.value else "it returned %d for %d" % (found.value, sent.value)
+    return None if copy.value == original.value else "it returned %d for %d" % (copy.value, original.value)
 
 
 def ask(library):

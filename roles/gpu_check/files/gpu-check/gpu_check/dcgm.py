@@ -49,13 +49,13 @@ def diagnosis(printed):
     if begin < 0:
         raise NoDiagnosis()
     try:
-        found = of_kind(json.loads(printed[begin : end + 1]), dict)
+        content = of_kind(json.loads(printed[begin : end + 1]), dict)
     except (ValueError, RuntimeError):  # no JSON, or nested deeper than Python goes
         raise NoDiagnosis()
-    title = [name for name in TITLES if name in found]
+    title = [name for name in TITLES if name in content]
     if not title:
         raise NoDiagnosis()
-    return of_kind(found[title[0]], dict)
+    return of_kind(content[title[0]], dict)
 
 
 def tests_of(found):
@@ -73,14 +73,14 @@ def tests_of(found):
 
 def errors_of(rows):
     """(severity, text) of the errors of a test, each once. DCGM 3 has the text of level one under the key of the list."""
-    found = []
+    errors = []
     for row in rows:
         for error in of_kind(row.get("warnings", []), list):
             text = line(of_kind(error, dict).get("warning", error.get("warnings")))
-            one = (of_kind(error.get("error_severity", 0), int), text)
-            if one not in found:
-                found.append(one)
-    return found
+            entry = (of_kind(error.get("error_severity", 0), int), text)
+            if entry not in errors:
+                errors.append(entry)
+    return errors
 
 
 def verdict(found):
@@ -139,14 +139,14 @@ def diagnosed(host, level):
         raise Skip("DCGM is installed but its service does not run; systemctl start nvidia-dcgm")
     status, printed = printed_diagnosis(host, level)
     try:
-        found = diagnosis(printed)
-        problem = line(found["runtime_error"]) if "runtime_error" in found else None
-        passed, skipped, hard, mild = ([], [], [], []) if problem else verdict(found)
+        content = diagnosis(printed)
+        problem = line(content["runtime_error"]) if "runtime_error" in content else None
+        passed, skipped, hard, mild = ([], [], [], []) if problem else verdict(content)
     except NoDiagnosis:
-        said = " ".join(re.sub("[^ -~]", " ", printed[:LONGEST]).split()) or "nothing"
+        excerpt = " ".join(re.sub("[^ -~]", " ", printed[:LONGEST]).split()) or "nothing"
         raise Fail(
             "dcgmi diag -r %d -j must print a diagnosis as JSON but ended with status %s and printed: %s. Run it by hand, and read "
-            "journalctl -u nvidia-dcgm." % (level, status, said)
+            "journalctl -u nvidia-dcgm." % (level, status, excerpt)
         )
     if problem and any(words in problem for words in NOT_NOW):
         raise Skip("DCGM did not diagnose: %s" % problem)
@@ -159,5 +159,5 @@ def diagnosed(host, level):
         )
     if not passed and not mild:
         raise Skip("DCGM skipped all of its tests: %s" % ", ".join(skipped))
-    told = "warning: %s" % some(mild) if mild else "passed: %s" % ", ".join(passed)
-    return told + ("; skipped: %s" % ", ".join(skipped) if skipped else "")
+    summary = "warning: %s" % some(mild) if mild else "passed: %s" % ", ".join(passed)
+    return summary + ("; skipped: %s" % ", ".join(skipped) if skipped else "")

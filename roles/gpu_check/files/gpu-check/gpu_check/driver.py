@@ -19,17 +19,17 @@ NODES = ("/dev/nvidiactl", "/dev/nvidia-uvm")
 @host_check
 def gpus_on_pci_as_declared(host):
     """GPUs on the PCI bus = declared"""
-    found = len(host.pci())
+    count = len(host.pci())
     if host.declared() is None:
         raise Skip("gpu_count is not set in the inventory")
-    if found == 0 and host.listed():
+    if count == 0 and host.listed():
         raise Skip("a container without a PCI bus of its own")
-    if found != host.declared():
+    if count != host.declared():
         raise Fail(
             "The inventory promises %d GPUs, and the PCI bus shows %d. Look with lspci -d 10de:, or correct gpu_count."
-            % (host.declared(), found)
+            % (host.declared(), count)
         )
-    return "%d GPUs" % found
+    return "%d GPUs" % count
 
 
 @check
@@ -45,11 +45,11 @@ def gpus_by_driver_as_declared(host):
         promises = ((host.count(), "this %s was given" % host.place()),)
     elif host.yarn() and 0 < listed <= (host.declared() or len(host.pci()) or listed):
         return "%d GPUs of its host's %d" % (listed, host.declared() or len(host.pci()) or listed)
-    for required, whose in promises:
+    for required, source in promises:
         if required is not None and listed != required:
             raise Fail(
                 "nvidia-smi must list the %d GPUs that %s but lists %d. Look at dmesg | grep -i -e nvrm -e xid for the missing one."
-                % (required, whose, listed)
+                % (required, source, listed)
             )
     return "%d GPUs" % listed
 
@@ -69,22 +69,22 @@ def versions_agree(host):
         return versions_in_a_container(host)
     if not host.has_driver():
         raise Skip("no driver is installed")
-    found = {"library": host.library()}
+    versions = {"library": host.library()}
     if host.default_kernel() is not None:
-        found["installed module"] = (host.module_of(host.default_kernel()) or (None,))[0]
+        versions["installed module"] = (host.module_of(host.default_kernel()) or (None,))[0]
     if host.package():
-        found["package"] = host.package()
+        versions["package"] = host.package()
     if host.loaded():
-        found["loaded module"] = host.loaded()
+        versions["loaded module"] = host.loaded()
     if host.expected.get("driver"):
-        found["required"] = host.expected["driver"]
-    if len(set(found.values())) != 1:
-        listed = ", ".join("%s %s" % (name, value or "none") for name, value in sorted(found.items()))
+        versions["required"] = host.expected["driver"]
+    if len(set(versions.values())) != 1:
+        listed = ", ".join("%s %s" % (name, value or "none") for name, value in sorted(versions.items()))
         raise Fail(
             "Module, library and package of the driver must be one version but are: %s. After a change of driver: reboot; else run playbooks/gpu.yml."
             % listed
         )
-    return "%s" % found["library"]
+    return "%s" % versions["library"]
 
 
 def versions_in_a_container(host):
@@ -113,18 +113,18 @@ def module_for_boot_kernel(host):
     kernel = host.default_kernel()
     if kernel is None:
         raise Skip("no kernel is installed here, as in a container")
-    found = host.module_of(kernel)
-    if found is None:
+    module = host.module_of(kernel)
+    if module is None:
         raise Fail(
             "Kernel %s starts at the next boot and requires a module of NVIDIA's but has none. Run playbooks/gpu.yml before a reboot (dkms autoinstall -k %s)."
             % (kernel, kernel)
         )
-    if found[1] != kernel:
+    if module[1] != kernel:
         raise Fail(
             "Kernel %s requires a module that was built for it; the one in its tree was built for %s. Run playbooks/gpu.yml before a reboot (dkms remove -k %s, then dkms install)."
-            % (kernel, found[1], kernel)
+            % (kernel, module[1], kernel)
         )
-    return "%s for %s" % (found[0], kernel)
+    return "%s for %s" % (module[0], kernel)
 
 
 @host_check
@@ -256,9 +256,9 @@ def cdsw_hands_in_this_driver(host):
         if place
         else []
     )
-    found = os.path.basename(handed[0])[len("libcuda.so.") :] if handed else None
-    if library and found == library:
-        return "%s in %s" % (found, place)
+    driver_version = os.path.basename(handed[0])[len("libcuda.so.") :] if handed else None
+    if library and driver_version == library:
+        return "%s in %s" % (driver_version, place)
     raise Fail(
         "NVIDIA_LIBRARY_PATH in %s must name a directory with driver %s, the one that is installed; %s has %s. Correct it on every CDSW host after a "
         "change of driver, and restart CDSW; running engines keep what they have."
@@ -266,7 +266,7 @@ def cdsw_hands_in_this_driver(host):
             workbench.CONF,
             library or "none",
             place or "it is not set and",
-            "driver %s" % found if found else "no libcuda.so",
+            "driver %s" % driver_version if driver_version else "no libcuda.so",
         )
     )
 
@@ -278,7 +278,7 @@ def linker_finds_the_driver(host):
         host.requires_gpu()
     elif not host.has_driver():
         raise Skip("no driver is installed")
-    found = []
+    paths = []
     for soname in ("libcuda.so.1", "libnvidia-ml.so.1"):
         path = host.reached(soname)
         if path is None:
@@ -288,8 +288,8 @@ def linker_finds_the_driver(host):
                 "The linker must find %s, but its cache points to %s, which is missing. Run ldconfig; if that does not help, playbooks/gpu.yml."
                 % (soname, path)
             )
-        found.append(path)
-    return ", ".join(found)
+        paths.append(path)
+    return ", ".join(paths)
 
 
 NVML = {

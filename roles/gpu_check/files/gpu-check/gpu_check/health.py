@@ -76,18 +76,18 @@ def memory_rows(host, field):
 def retired_pages(host):
     """No page of memory waits to be retired, no row to be remapped, and the SRAM has few errors"""
     host.requires_gpu()
-    found = []
+    lines = []
     for field, words in MEMORY:
         try:
             rows = memory_rows(host, field)
         except NotReported as reason:
-            found.append(str(reason))
+            lines.append(str(reason))
             continue
         sick = [row for row in rows if row[1] in ("Yes", "1")]
         if sick:
             raise Fail("%s; found %s: %s." % (words, field, each(sick)))
-        found.append("%s: %s" % (field, each(rows)))
-    return "; ".join(found)
+        lines.append("%s: %s" % (field, each(rows)))
+    return "; ".join(lines)
 
 
 @check
@@ -96,14 +96,14 @@ def inforom(host):
     host.requires_gpu()
     try:
         rows = host.query("gpu_bus_id", "inforom.checksum_validation")
-        found = ["GPU %s" % row[0] for row in rows if row[1] == "invalid"]
+        corrupted_gpus = ["GPU %s" % row[0] for row in rows if row[1] == "invalid"]
     except NotReported:
         host.query("index")
-        found = ["GPU %s" % address for address in sorted(host.corrupted)]
-    if found:
+        corrupted_gpus = ["GPU %s" % address for address in sorted(host.corrupted)]
+    if corrupted_gpus:
         raise Fail(
             "The card's own memory for its settings and errors must be intact but is corrupted at %s: retired pages may be lost. "
-            "Reboot the host; if it stays, have the card replaced." % ", ".join(found)
+            "Reboot the host; if it stays, have the card replaced." % ", ".join(corrupted_gpus)
         )
     return "valid"
 
@@ -220,11 +220,11 @@ def topology(host):
     host.requires_gpu()
     nodes = [host.text("/sys/bus/pci/devices/%s/numa_node" % address) for address in host.pci()]
     status, output = host.run("nvidia-smi", "topo", "-m")
-    found = [line.split()[1:] for line in output.splitlines() if re.match(r"GPU\d", line)] if status == 0 else []
-    links = ["%d-%d %s" % (at, to, row[to]) for at, row in enumerate(found) for to in range(at + 1, len(found))]
-    said = ", ".join(links) or ("one GPU" if len(nodes) == 1 else "links are not reported")
+    matrix = [line.split()[1:] for line in output.splitlines() if re.match(r"GPU\d", line)] if status == 0 else []
+    links = ["%d-%d %s" % (at, to, row[to]) for at, row in enumerate(matrix) for to in range(at + 1, len(matrix))]
+    text = ", ".join(links) or ("one GPU" if len(nodes) == 1 else "links are not reported")
     # The kernel has -1 if the firmware names no node.
-    return "%s; NUMA node of each: %s" % (said, ", ".join("unknown" if one in (None, "-1") else one for one in nodes))
+    return "%s; NUMA node of each: %s" % (text, ", ".join("unknown" if one in (None, "-1") else one for one in nodes))
 
 
 @host_check

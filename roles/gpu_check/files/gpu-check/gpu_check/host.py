@@ -76,8 +76,8 @@ class Host(host_system.System):
         """The same for a program whose code may be anybody's: if root asks, nobody runs it, with the groups that may open the GPUs."""
         if not self.gives_up_root():
             return self.execute(argv, seconds)
-        found = set(status.st_gid for _, status in self.nodes())
-        return self.execute(argv, seconds, groups=sorted(found - set([0])))
+        groups = set(status.st_gid for _, status in self.nodes())
+        return self.execute(argv, seconds, groups=sorted(groups - set([0])))
 
     def gives_up_root(self):
         """In a container root is its user's."""
@@ -85,8 +85,8 @@ class Host(host_system.System):
 
     def nodes(self):
         """NVIDIA's device nodes, each with its status."""
-        found = [(path, os.stat(self.root + path)) for path in self.glob("/dev/nvidia*")]
-        return [(path, status) for path, status in found if stat.S_ISCHR(status.st_mode)]
+        entries = [(path, os.stat(self.root + path)) for path in self.glob("/dev/nvidia*")]
+        return [(path, status) for path, status in entries if stat.S_ISCHR(status.st_mode)]
 
     def output(self, argv, accepted=(0,)):
         status, output = self.run(*argv)
@@ -96,9 +96,9 @@ class Host(host_system.System):
         """Status and output of a command, which runs once; status None if the command is missing."""
         if argv not in self.answers:
             status, output = self.execute(argv)
-            found = re.findall(CORRUPTED, output) if argv[0] == "nvidia-smi" else []
-            self.corrupted.update(found)
-            self.answers[argv] = (0, re.sub(CORRUPTED, "", output)) if found and status == 14 else (status, output)
+            addresses = re.findall(CORRUPTED, output) if argv[0] == "nvidia-smi" else []
+            self.corrupted.update(addresses)
+            self.answers[argv] = (0, re.sub(CORRUPTED, "", output)) if addresses and status == 14 else (status, output)
         return self.answers[argv]
 
     # What this place is.
@@ -249,20 +249,20 @@ class Host(host_system.System):
         if path is None:
             return None
         names = [os.path.realpath(self.root + path)] + self.glob(os.path.dirname(path) + "/libcuda.so.*.*")
-        found = [re.search(r"/libcuda\.so\.(\d+\.[\d.]+)$", name) for name in names]
-        return ([match.group(1) for match in found if match] or [None])[0]
+        matches = [re.search(r"/libcuda\.so\.(\d+\.[\d.]+)$", name) for name in names]
+        return ([match.group(1) for match in matches if match] or [None])[0]
 
     def package(self):
         """Version of the package that contains nvidia-smi, or None if it comes from a .run file."""
         if self.exists("/etc/redhat-release"):
             status, output = self.run("rpm", "-qf", "--qf", "%{VERSION}\\n", "/usr/bin/nvidia-smi")
-            found = re.findall(r"^[\d.]+$", output or "", re.M) if status == 0 else []
-            if len(found) > 1:  # a transaction that was ended between the new package and the old one
+            versions = re.findall(r"^[\d.]+$", output or "", re.M) if status == 0 else []
+            if len(versions) > 1:  # a transaction that was ended between the new package and the old one
                 raise Fail(
                     "The package of nvidia-smi must be installed once but is in versions %s. Run dnf remove --duplicates "
-                    "(RHEL 7: package-cleanup --cleandupes), then playbooks/gpu.yml." % " and ".join(found)
+                    "(RHEL 7: package-cleanup --cleandupes), then playbooks/gpu.yml." % " and ".join(versions)
                 )
-            return found[0] if found else None
+            return versions[0] if versions else None
         status, output = self.run(
             "dpkg-query", "-W", "-f", "${Version} ${db:Status-Status}\n", "nvidia-smi", "nvidia-utils-*"
         )
@@ -278,6 +278,6 @@ class Host(host_system.System):
         if not files:
             return None
         output = self.run("modinfo", self.root + files[0])[1]
-        found = re.search(r"^version:\s*(\S+)", output, re.M)
+        version = re.search(r"^version:\s*(\S+)", output, re.M)
         magic = re.search(r"^vermagic:\s*(\S+)", output, re.M)
-        return found.group(1) if found else None, magic.group(1) if magic else None
+        return version.group(1) if version else None, magic.group(1) if magic else None

@@ -70,14 +70,14 @@ def owner(host, manager, path):
 
 
 def sentence(damaged, owners, manager):
-    shown = ["%s (%s)" % pair for pair in zip(damaged[:SHOWN], owners)]
+    entries = ["%s (%s)" % pair for pair in zip(damaged[:SHOWN], owners)]
     if len(damaged) > SHOWN:
-        shown.append("%d more" % (len(damaged) - SHOWN))
+        entries.append("%d more" % (len(damaged) - SHOWN))
     command = "dnf reinstall (RHEL 7: yum reinstall)" if manager == "rpm" else "apt-get install --reinstall"
     return (
         "Every file must be as its package installed it, but these are missing or have other content: %s. Run %s %s."
         % (
-            ", ".join(shown),
+            ", ".join(entries),
             command,
             " ".join(sorted(set(owners))),
         )

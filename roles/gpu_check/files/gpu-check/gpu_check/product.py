@@ -41,16 +41,16 @@ def look():
                 a, b = v1.placeholder(tf.float32), v1.placeholder(tf.float32)
                 a.set_shape(shape(first))
                 b.set_shape(shape(second))
-                result = compute(a, b)
-            options, told = v1.RunOptions(output_partition_graphs=True), v1.RunMetadata()
+                tensor = compute(a, b)
+            options, metadata = v1.RunOptions(output_partition_graphs=True), v1.RunMetadata()
             with v1.Session(config=config) as session:
-                value = session.run(result, {a: first, b: second}, options, told)
-            return value, [node.device for part in told.partition_graphs for node in part.node if kind in node.op]
+                value = session.run(tensor, {a: first, b: second}, options, metadata)
+            return value, [node.device for part in metadata.partition_graphs for node in part.node if kind in node.op]
 
     def at_once(compute, kind, first, second):
         with tf.device(place):
-            result = compute(tf.constant(first), tf.constant(second))
-        return result.numpy(), [result.device]
+            tensor = compute(tf.constant(first), tf.constant(second))
+        return tensor.numpy(), [tensor.device]
 
     forms = [("TF 1", graph)] + ([] if tf.__version__.startswith("1.") else [("TF 2", at_once)])
     return {
@@ -67,15 +67,15 @@ def shape(nested):
 
 def answers(forms, compute, kind, first, second):
     """By form: the value, where it was computed, and the first line of an error."""
-    found = {}
+    results = {}
     for name, form in forms:
         try:
             value, places = form(compute, kind, first, second)
-            found[name] = {"value": value.tolist(), "places": places, "error": None}
+            results[name] = {"value": value.tolist(), "places": places, "error": None}
         except Exception as error:
-            said = (str(error).strip().splitlines() or [repr(error)])[0][:300]
-            found[name] = {"value": None, "places": [], "error": said}
-    return found
+            message = (str(error).strip().splitlines() or [repr(error)])[0][:300]
+            results[name] = {"value": None, "places": [], "error": message}
+    return results
 
 
 if __name__ == "__main__":

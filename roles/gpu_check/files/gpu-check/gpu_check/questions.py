@@ -57,9 +57,9 @@ def results(subject, names, questions=QUESTIONS):
         except Fail as problem:
             outcome, message = "FAIL", str(problem)
         except Exception:  # one question that breaks must not hide the others
-            said = traceback.format_exc().strip().splitlines()
+            lines = traceback.format_exc().strip().splitlines()
             outcome, message = (
                 "FAIL",
-                "gpu-check itself failed: %s (%s). Report it with this line." % (said[-1], said[-3].strip()),
+                "gpu-check itself failed: %s (%s). Report it with this line." % (lines[-1], lines[-3].strip()),
             )
         yield {"name": name, "question": function.__doc__, "outcome": outcome, "message": message}

@@ -96,9 +96,9 @@ def two_versions(host):
 def smi_problem(host, status, output):
     """What a failing nvidia-smi means, and what to do."""
     first = (output.strip().splitlines() or ["nothing"])[0]
-    said = container_problem(host, status, output, first) if host.contained() else None
-    if said:
-        return said
+    problem = container_problem(host, status, output, first) if host.contained() else None
+    if problem:
+        return problem
     if status is None:
         return (
             "nvidia-smi is required to ask the GPUs but no such command was found. Run playbooks/gpu.yml for this host."
@@ -181,5 +181,5 @@ def how_to_install(host, otherwise):
 
 
 def module_words(host, kernel):
-    found = host.module_of(kernel)
-    return "has the module %s" % found[0] if found else "has no module of NVIDIA's"
+    module = host.module_of(kernel)
+    return "has the module %s" % module[0] if module else "has no module of NVIDIA's"

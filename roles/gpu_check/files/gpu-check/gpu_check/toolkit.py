@@ -16,7 +16,7 @@ from gpu_check.sentences import TIMEOUT, how_to_install
 def nvcc_version(host):
     """nvcc is the version of its directory"""
     homes = [path for path in host.glob("/usr/local/cuda-*") if re.match(r"/usr/local/cuda-\d+\.\d+$", path)]
-    required = ["/usr/local/cuda-" + one for one in host.expected.get("cuda", [])]
+    required = ["/usr/local/cuda-" + cuda_version for cuda_version in host.expected.get("cuda", [])]
     missing = [home for home in required if home not in homes]
     if missing:
         raise Fail("%s is required but missing. Run playbooks/gpu.yml." % ", ".join(missing))
@@ -63,13 +63,13 @@ def linker_finds_cuda(host):
     required = host.expected.get("cuda", [])
     if not required:
         raise Skip("no CUDA toolkit is required here")
-    for one in required:
-        path = host.reached(runtime(one)) or host.reached("libcudart.so." + one)
+    for cuda_version in required:
+        path = host.reached(runtime(cuda_version)) or host.reached("libcudart.so." + cuda_version)
         if path is None or not host.exists(path):
-            remedy = "look at /etc/ld.so.conf.d/deeplearning-cuda-%s.conf and run ldconfig." % one
+            remedy = "look at /etc/ld.so.conf.d/deeplearning-cuda-%s.conf and run ldconfig." % cuda_version
             raise Fail(
                 "The linker must find %s of CUDA %s but its cache has none: %s"
-                % (runtime(one), one, how_to_install(host, remedy))
+                % (runtime(cuda_version), cuda_version, how_to_install(host, remedy))
             )
     return ", ".join(required)
 
@@ -124,8 +124,8 @@ def cudnn_code(host, path):
     except processes.Late:
         raise Fail("%s must answer within %d seconds but did not. Install cuDNN again." % (path, TIMEOUT))
     except RuntimeError as error:
-        said = str(error).strip().splitlines()[-1]
-        raise Fail("%s must load but does not: %s. Install cuDNN again." % (path, said))
+        line = str(error).strip().splitlines()[-1]
+        raise Fail("%s must load but does not: %s. Install cuDNN again." % (path, line))
 
 
 @check
@@ -135,10 +135,10 @@ def nccl_loads(host):
     if not required:
         raise Skip("no NCCL is required here")
     path = host.reached("libnccl.so.2")
-    found = os.path.realpath(host.root + path).split("libnccl.so.")[-1] if path else "none"
-    if found not in required:
+    version = os.path.realpath(host.root + path).split("libnccl.so.")[-1] if path else "none"
+    if version not in required:
         raise Fail(
             "NCCL %s is required, and the linker finds %s: %s"
-            % (" or ".join(sorted(required)), found, how_to_install(host, "run playbooks/gpu.yml, or ldconfig."))
+            % (" or ".join(sorted(required)), version, how_to_install(host, "run playbooks/gpu.yml, or ldconfig."))
         )
-    return found
+    return version

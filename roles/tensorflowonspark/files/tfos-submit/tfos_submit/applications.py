@@ -22,14 +22,14 @@ TITLES = ("APPLICATION", "NAME", "STATE", "QUEUE", "AGE", "CONTAINERS", "GPUS", 
 
 def jobs(options, manager, yarn, user):
     """List the user's applications: those that run, those that wait, the last ones that ended. Returns the exit status."""
-    found = manager.applications_of(user)
-    ended = [app for app in found if app.get("state") in ENDED]
+    apps = manager.applications_of(user)
+    old_apps = [app for app in apps if app.get("state") in ENDED]
     # YARN hides times from those who may not view an application.
-    ended.sort(key=lambda app: (int(app.get("finishedTime") or 0), number(app)), reverse=True)
-    living = [app for app in found if app not in ended]
+    old_apps.sort(key=lambda app: (int(app.get("finishedTime") or 0), number(app)), reverse=True)
+    living = [app for app in apps if app not in old_apps]
     living.sort(key=lambda app: (app.get("state") in WAITING, number(app)))
-    if found:
-        write("\n".join(columns([TITLES] + [row(app, time.time()) for app in living + ended[:LAST]])) + "\n")
+    if apps:
+        write("\n".join(columns([TITLES] + [row(app, time.time()) for app in living + old_apps[:LAST]])) + "\n")
     else:
         say("YARN has no application of %s." % user)
     return OK
@@ -37,15 +37,15 @@ def jobs(options, manager, yarn, user):
 
 def row(app, now):
     """The cells of an application. now: seconds since 1970."""
-    ended = app.get("state") in ENDED
-    started = int(app.get("startedTime") or 0) // 1000
+    is_over = app.get("state") in ENDED
+    start_time = int(app.get("startedTime") or 0) // 1000
     return (
         app.get("id"),
         re.sub(r"\s+", " ", app.get("name") or "")[:24],
         app.get("finalStatus") if app.get("state") == "FINISHED" else app.get("state"),
         app.get("queue"),
-        age(max(0, int(now) - started)) if started else "-",
-        "-" if ended else max(0, int(app.get("runningContainers", 0))),
+        age(max(0, int(now) - start_time)) if start_time else "-",
+        "-" if is_over else max(0, int(app.get("runningContainers", 0))),
         "-" if gpus_of(app) is None else gpus_of(app),
         app.get("trackingUrl") or "-",
     )
@@ -84,8 +84,8 @@ def logs(options, manager, yarn, user):
 
 def stop(options, manager, yarn, user):
     """End an application as its owner, or as whom YARN allows to. Returns the exit status; YARN's refusal is printed."""
-    said = yarn.kill(options.application)
-    if said:
-        ended = "already finished" in said
-        say("%s %s ended." % (options.application, "had already" if ended else "was"))
-    return OK if said else FAILED
+    answer = yarn.kill(options.application)
+    if answer:
+        already_over = "already finished" in answer
+        say("%s %s ended." % (options.application, "had already" if already_over else "was"))
+    return OK if answer else FAILED

@@ -30,13 +30,13 @@ class Store(Hdfs):
 
     def put(self, write, path):
         """Put what write(stream) writes, without a copy on this host's disk."""
-        with tempfile.TemporaryFile() as said:
+        with tempfile.TemporaryFile() as output:
             process = subprocess.Popen(
                 self.command(["-put", "-", path]),
                 env=self.variables(),
                 bufsize=0,
                 stdin=subprocess.PIPE,
-                stdout=said,
+                stdout=output,
                 stderr=subprocess.STDOUT,
                 preexec_fn=os.setsid,
             )
@@ -53,8 +53,8 @@ class Store(Hdfs):
             finally:
                 timer.cancel()
             if process.returncode:
-                said.seek(0)
-                words = said.read().decode("utf-8", "replace") or "no answer within %d s" % PUT
+                output.seek(0)
+                words = output.read().decode("utf-8", "replace") or "no answer within %d s" % PUT
                 raise Failure(
                     "`hdfs dfs -put - %s` must work as the user %s, but answered: %s. %s"
                     % (path, self.user, answer(words), self.way)

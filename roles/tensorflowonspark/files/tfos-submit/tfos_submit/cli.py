@@ -104,8 +104,8 @@ def run(options):
         packages = own_packages.pack(own, os.path.join(directory, "packages.zip")) if own else None
         archives = [(packages, spark.PACKAGES)] if packages else []
         if options.archive:
-            kept = archive.kept(options.archive, environment, environment_file, user)
-            archives.append((kept, spark.ENVIRONMENT))
+            archive_file = archive.kept(options.archive, environment, environment_file, user)
+            archives.append((archive_file, spark.ENVIRONMENT))
         command = spark.submit_command(spark_home, path, options, script, archives)
         pythons = spark.pythons(options, environment)
         variables = spark.driver_environment(os.environ, spark_home, environment, hadoop, own, pythons)

@@ -50,26 +50,26 @@ def lock(path):
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except (IOError, OSError) as error:
         os.close(descriptor)
-        held = error.errno in (errno.EAGAIN, errno.EACCES)
-        return None, "%s %s" % (path, "belongs to another executor" if held else os.strerror(error.errno))
+        in_use = error.errno in (errno.EAGAIN, errno.EACCES)
+        return None, "%s %s" % (path, "belongs to another executor" if in_use else os.strerror(error.errno))
     return descriptor, None
 
 
 def take(paths, number):
     """Indexes and descriptors of so many GPUs, or no GPU at all; and why the others are not free."""
-    taken, reasons = [], []
+    gpus, reasons = [], []
     for index, path in enumerate(paths):
-        if len(taken) < number:
+        if len(gpus) < number:
             descriptor, reason = lock(path)
             if reason:
                 reasons.append(reason)
             else:
-                taken.append((index, descriptor))
-    if len(taken) < number:
-        for _, descriptor in taken:
+                gpus.append((index, descriptor))
+    if len(gpus) < number:
+        for _, descriptor in gpus:
             os.close(descriptor)
-        taken = []
-    return taken, reasons
+        gpus = []
+    return gpus, reasons
 
 
 def started(pid):
@@ -105,13 +105,13 @@ def main(number, executor):
     except (IOError, OSError, ValueError, AttributeError, ElementTree.ParseError) as error:
         paths, reasons = [], ["nvidia-smi gives no GPUs: %s" % error]
     else:
-        taken, reasons = take(paths, number)
-        while not taken and len(paths) >= number and clock() < end:
+        gpus, reasons = take(paths, number)
+        while not gpus and len(paths) >= number and clock() < end:
             time.sleep(1)
-            taken, reasons = take(paths, number)
-        if taken:
+            gpus, reasons = take(paths, number)
+        if gpus:
             hold(executor)
-            print(json.dumps({"name": "gpu", "addresses": [str(index) for index, _ in taken]}))
+            print(json.dumps({"name": "gpu", "addresses": [str(index) for index, _ in gpus]}))
             return 0
     sys.stderr.write(
         "tfos-gpus: %d GPU%s required on %s, but nvidia-smi lists %d here%s.\n"

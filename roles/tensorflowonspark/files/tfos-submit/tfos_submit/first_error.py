@@ -25,11 +25,11 @@ CONSEQUENCES = re.compile(
 
 def first_error(text):
     """Container, host, time and words; empty if no container has an error."""
-    found = [error for error in map(error_of, containers(text)) if error]
-    if not found:
+    errors = [error for error in map(error_of, containers(text)) if error]
+    if not errors:
         return ""
     # Of the same second, the driver's own is the consequence.
-    when, container, host, words = min(found, key=lambda error: (error[0] or "~", bool(re.search(DRIVER, error[1]))))
+    when, container, host, words = min(errors, key=lambda error: (error[0] or "~", bool(re.search(DRIVER, error[1]))))
     return "%s on %s%s: %s" % (container, host, " at " + when.split(" ")[1] if when else "", words[:500])
 
 
@@ -65,9 +65,9 @@ def error_of(container):
 def error_at(lines, number):
     """What a line that begins an error has to say: a traceback's last line rather than the sentence above it."""
     line = lines[number]
-    ours, error = OURS.match(line), ERROR.match(line)
-    if ours:
-        return ours.group(1)
+    own_error, error = OURS.match(line), ERROR.match(line)
+    if own_error:
+        return own_error.group(1)
     if error:
         return exception_after(lines[number + 1 :]) or error.group(1)
     if line.rstrip() == TRACEBACK:
@@ -81,8 +81,8 @@ def exception_after(lines):
     lines = lines[:end]
     starts = [index for index, line in enumerate(lines) if line.rstrip().endswith(TRACEBACK)]
     if starts:
-        after = [line for line in lines[starts[0] + 1 :] if line[:1].strip()]
-        return after[0].strip() if after else ""
+        exception_lines = [line for line in lines[starts[0] + 1 :] if line[:1].strip()]
+        return exception_lines[0].strip() if exception_lines else ""
     exceptions = [line.strip() for line in lines if EXCEPTION.match(line)]
     if not exceptions:
         return ""

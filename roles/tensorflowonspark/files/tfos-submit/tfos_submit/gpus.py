@@ -61,16 +61,16 @@ def check_spark(gpus, version, spark_home):
     """If Spark or its Hadoop client is too old, it ignores the request and starts without GPUs."""
     if not gpus:
         return
-    rest = "Name a queue of hosts with GPUs (--queue) without --gpus, or take a stack with a later Spark."
+    remedy = "Name a queue of hosts with GPUs (--queue) without --gpus, or take a stack with a later Spark."
     if version and version < (3, 0):
         raise NotReady(
-            "--gpus %d requires Spark 3, but %s is Spark %d.%d. %s" % ((gpus, spark_home) + version + (rest,))
+            "--gpus %d requires Spark 3, but %s is Spark %d.%d. %s" % ((gpus, spark_home) + version + (remedy,))
         )
     client = hadoop_client(spark_home)
     if client and client != [2, 10] and client < [3, 1]:
         raise NotReady(
             "--gpus %d requires a Spark with Hadoop's client 2.10, or 3.1 or later, but that in %s is %d.%d, which "
-            "cannot ask YARN for %s. %s" % (gpus, spark_home, client[0], client[1], RESOURCE, rest)
+            "cannot ask YARN for %s. %s" % (gpus, spark_home, client[0], client[1], RESOURCE, remedy)
         )
 
 

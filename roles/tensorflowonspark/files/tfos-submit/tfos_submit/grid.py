@@ -27,29 +27,29 @@ FORM = '{"learning-rate": [0.1, 0.01], "batch-size": {"from": 16, "to": 256, "sc
 
 def parser():
     """deeplearning grid --help explains them."""
-    made = arguments_parser()
-    made.prog, made.description, made.epilog = "deeplearning grid", None, None
-    made.add_argument("--params", type=parameters, required=True)
-    made.add_argument("--output", type=address, required=True)
-    made.add_argument("--random", type=count)
-    made.add_argument("--metric", default="accuracy")
-    made.add_argument("--lowest", action="store_true")
-    return made
+    parser = arguments_parser()
+    parser.prog, parser.description, parser.epilog = "deeplearning grid", None, None
+    parser.add_argument("--params", type=parameters, required=True)
+    parser.add_argument("--output", type=address, required=True)
+    parser.add_argument("--random", type=count)
+    parser.add_argument("--metric", default="accuracy")
+    parser.add_argument("--lowest", action="store_true")
+    return parser
 
 
 def parameters(path):
     """What is asked of each option, in the order of the file."""
     try:
         with io.open(path, encoding="utf-8") as handle:
-            asked = json.load(handle, object_pairs_hook=collections.OrderedDict)
+            options = json.load(handle, object_pairs_hook=collections.OrderedDict)
     except (IOError, OSError, ValueError) as error:
         raise argparse.ArgumentTypeError("%s must be JSON such as %s: %s" % (path, FORM, error))
-    problem = None if isinstance(asked, dict) and asked else "is no object with options"
-    for name, values in asked.items() if not problem else ():
+    problem = None if isinstance(options, dict) and options else "is no object with options"
+    for name, values in options.items() if not problem else ():
         problem = problem or problem_of(name, values)
     if problem:
         raise argparse.ArgumentTypeError("%s must be like %s, but %s" % (path, FORM, problem))
-    return asked
+    return options
 
 
 def number(value):
@@ -62,12 +62,12 @@ def problem_of(name, values):
         return "%r is no name of an option that a grid can give" % str(name)
     if isinstance(values, dict):
         low, high, scale = (values.get(key, "linear") for key in ("from", "to", "scale"))
-        ends = number(low) and number(high) and low < high and (scale == "linear" or low > 0)
-        if ends and scale in ("linear", "log") and set(values) <= {"from", "to", "scale"}:
+        range_valid = number(low) and number(high) and low < high and (scale == "linear" or low > 0)
+        if range_valid and scale in ("linear", "log") and set(values) <= {"from", "to", "scale"}:
             return None
         return 'the range of %s needs "from" below "to", and "scale" can be "log" above 0' % name
     texts = ["%s" % value for value in values] if isinstance(values, list) else []
-    if texts and len(set(texts)) == len(texts) and all(number(one) or hasattr(one, "strip") for one in values):
+    if texts and len(set(texts)) == len(texts) and all(number(item) or hasattr(item, "strip") for item in values):
         return None
     return "%s has no list of different numbers and texts" % name
 
@@ -78,15 +78,15 @@ def sets(asked, how_many):
     if how_many is None and ranges:
         raise NotReady("the range of %s has no end of values. Say how many to try: --random 20." % ranges[0])
     if how_many is None:
-        made = itertools.product(*asked.values())
+        combinations = itertools.product(*asked.values())
     else:
         dice = random.Random(0)  # noqa: S311 (no secret); more of them later begin with the same ones
-        made = ([drawn(values, dice.random()) for values in asked.values()] for _ in range(how_many))
-    first = list(itertools.islice(made, MOST + 1))
+        combinations = ([drawn(values, dice.random()) for values in asked.values()] for _ in range(how_many))
+    first = list(itertools.islice(combinations, MOST + 1))
     if len(first) > MOST:
         raise NotReady("at most %d trials are possible, but these are more. Ask for fewer, or for --random 20." % MOST)
-    chosen = [collections.OrderedDict(zip(asked, values)) for values in first]
-    return collections.OrderedDict((name_of(one), one) for one in chosen)
+    parameter_sets = [collections.OrderedDict(zip(asked, values)) for values in first]
+    return collections.OrderedDict((name_of(parameter_set), parameter_set) for parameter_set in parameter_sets)
 
 
 def drawn(values, share):
@@ -113,32 +113,32 @@ def sources(options):
         if path and "://" not in path:
             with open(path, "rb") as handle:
                 texts.append(handle.read())
-    everything = b"\0".join(texts)
+    code = b"\0".join(texts)
     for name in list(options.params) + ["output"]:
-        if not takes(everything.decode("utf-8", "replace"), name):
+        if not takes(code.decode("utf-8", "replace"), name):
             raise NotReady(
                 "%s must have the option --%s, but neither it nor --py-files names it. Add the option, or correct --params."
                 % (options.script, name)
             )
-    return texts[0].decode("utf-8"), hashlib.sha256(everything).hexdigest()
+    return texts[0].decode("utf-8"), hashlib.sha256(code).hexdigest()
 
 
 def takes(text, name):
     """Whether a program may have an option. Not all write the two hyphens; --learning-rate is not --learning_rate."""
-    exact, word, other = (
+    exact, word, hyphenated = (
         re.search(form + r"(?![\w-])", text)
         for form in ("--" + name, r"(?<![\w-])" + name, "--" + name.replace("_", "-"))
     )
-    return bool(exact or (word and not other))
+    return bool(exact or (word and not hyphenated))
 
 
 def prepare(options, environment, version, directory):
     """Make the options those of a job that runs all trials. version: of Spark. directory: for the job's file."""
     text, digest = sources(options)
-    chosen = sets(options.params, options.random)
-    options.executors = min(options.executors, len(chosen))
+    trials = sets(options.params, options.random)
+    options.executors = min(options.executors, len(trials))
     spec = {
-        "trials": [{"name": name, "parameters": one} for name, one in chosen.items()],
+        "trials": [{"name": name, "parameters": values} for name, values in trials.items()],
         "script": os.path.basename(options.script),
         "text": text,
         "executors": options.executors,
@@ -152,11 +152,11 @@ def prepare(options, environment, version, directory):
     with io.open(options.script, "w", encoding="utf-8") as output:
         output.write(source + "\nmain(json.loads(%s))\n" % json.dumps(json.dumps(spec)))
     # A trial that takes its executor with it is one row: others go on in new ones.
-    given = [("spark.yarn.max.executor.failures", str(len(chosen) + 3))]
+    settings = [("spark.yarn.max.executor.failures", str(len(trials) + 3))]
     if version and version >= (3, 0):  # without Spark's shuffle service: no trial leaves anything on its executor
-        given += [("spark.dynamicAllocation." + name, "true") for name in ("enabled", "shuffleTracking.enabled")]
-        given.append(("spark.dynamicAllocation.maxExecutors", str(options.executors)))
-    options.conf = given + options.conf
+        settings += [("spark.dynamicAllocation." + name, "true") for name in ("enabled", "shuffleTracking.enabled")]
+        settings.append(("spark.dynamicAllocation.maxExecutors", str(options.executors)))
+    options.conf = settings + options.conf
 
 
 def report(options, status):
@@ -165,15 +165,15 @@ def report(options, status):
         say("trials that ended are kept in %s: the same command runs the others." % options.output)
         return status
     with io.open(options.result, encoding="utf-8") as handle:
-        found = json.load(handle)
-    if found["problem"]:
-        say(found["problem"])
+        answer = json.load(handle)
+    if answer["problem"]:
+        say(answer["problem"])
         return FAILED
-    write("\n".join(columns(table(found["trials"], list(options.params), options.metric, options.lowest))) + "\n")
-    done = sum(one["status"] == "done" for one in found["trials"])
+    write("\n".join(columns(table(answer["trials"], list(options.params), options.metric, options.lowest))) + "\n")
+    done_count = sum(trial["status"] == "done" for trial in answer["trials"])
     words = "%d of %d trials are done. To see them: deeplearning tensorboard %s"
-    say(words % (done, len(found["trials"]), options.output))
-    return OK if done == len(found["trials"]) else FAILED
+    say(words % (done_count, len(answer["trials"]), options.output))
+    return OK if done_count == len(answer["trials"]) else FAILED
 
 
 def table(trials, names, metric, lowest):
@@ -183,12 +183,12 @@ def table(trials, names, metric, lowest):
         value = one["metrics"].get(metric)
         return (one["status"] != "done", value is None, 0 if value is None else value if lowest else -value)
 
-    metrics = sorted(set(name for one in trials for name in one["metrics"]), key=lambda name: (name != metric, name))
+    metrics = sorted(set(name for run in trials for name in run["metrics"]), key=lambda name: (name != metric, name))
     rows = [[title.upper() for title in metrics + names + ["seconds", "host", "status"]]]
-    for one in sorted(trials, key=place):
-        numbers = ["%.4g" % one["metrics"][name] if name in one["metrics"] else "-" for name in metrics]
-        last = one["status"] + (": " + one["error"][:100] if one["error"] else "")
+    for run in sorted(trials, key=place):
+        numbers = ["%.4g" % run["metrics"][name] if name in run["metrics"] else "-" for name in metrics]
+        last = run["status"] + (": " + run["error"][:100] if run["error"] else "")
         rows.append(
-            numbers + [one["parameters"][name] for name in names] + ["%.0f" % one["seconds"], one["host"], last]
+            numbers + [run["parameters"][name] for name in names] + ["%.0f" % run["seconds"], run["host"], last]
         )
     return rows

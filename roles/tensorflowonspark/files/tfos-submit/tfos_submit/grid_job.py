@@ -27,12 +27,12 @@ LAST = 40  # lines of a trial's output that are kept
 def numbers(text):
     """The metrics of RESULT {"accuracy": 0.9}, or of RESULT accuracy 0.9; what is no finite number is left out."""
     try:
-        found = json.loads(text)
+        content = json.loads(text)
     except ValueError:
         words = text.split()
-        found = dict(zip(words[::2], words[1::2]))
+        content = dict(zip(words[::2], words[1::2]))
     metrics = {}
-    for name, value in found.items() if isinstance(found, dict) else ():
+    for name, value in content.items() if isinstance(content, dict) else ():
         try:
             value = value if isinstance(value, (bool, list, dict)) else float(value)
         except (TypeError, ValueError):
@@ -56,8 +56,8 @@ def attempt(spec, trial, output):
         command = [word if isinstance(word, str) else word.encode("utf-8") for word in command]  # Python 2.7
         # What Spark brought, such as --py-files, is on this process's path alone.
         variables = dict(os.environ, PYTHONPATH=os.pathsep.join(place for place in sys.path if place))
-        found = getattr(TaskContext.get(), "resources", dict)().get("gpu")
-        gpus = list(found.addresses) if found else []
+        resource = getattr(TaskContext.get(), "resources", dict)().get("gpu")
+        gpus = list(resource.addresses) if resource else []
         variables.update({"CUDA_VISIBLE_DEVICES": ",".join(gpus)} if gpus else {})
         return dict(run(command, variables), host=socket.gethostname(), gpus=gpus, seconds=time.time() - began)
     finally:
@@ -66,10 +66,10 @@ def attempt(spec, trial, output):
 
 def run(command, variables):
     """Run a trial's process; what it says is in the executor's log, too."""
-    log, said, metrics = getattr(sys.stderr, "buffer", sys.stderr), collections.deque(maxlen=LAST), {}
-    with open(os.devnull) as nothing:
+    log, last_lines, metrics = getattr(sys.stderr, "buffer", sys.stderr), collections.deque(maxlen=LAST), {}
+    with open(os.devnull) as no_input:
         process = subprocess.Popen(
-            command, env=variables, stdin=nothing, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+            command, env=variables, stdin=no_input, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
         )
     for line in iter(process.stdout.readline, b""):
         log.write(line)
@@ -77,13 +77,13 @@ def run(command, variables):
         text = line.decode("utf-8", "replace").strip()
         if text.startswith(MARK):
             metrics = numbers(text[len(MARK) :])
-        said.extend([text[-500:]] if text else [])
+        last_lines.extend([text[-500:]] if text else [])
     status, error = process.wait(), ""
     if status:
-        error = "%s (exit status %d)" % (said[-1] if said else "it said nothing", status)
+        error = "%s (exit status %d)" % (last_lines[-1] if last_lines else "it said nothing", status)
     elif not metrics:
         error = "it printed no line such as RESULT accuracy 0.9"
-    return {"status": "failed" if error else "done", "error": error, "metrics": metrics, "said": list(said)}
+    return {"status": "failed" if error else "done", "error": error, "metrics": metrics, "said": list(last_lines)}
 
 
 class Directory(object):
@@ -158,12 +158,12 @@ def one(spec, context, directory, trial):
     output = directory.begin(trial["name"])
     directory.write(path, json.dumps(dict(trial, status="running")))
     try:
-        (found,) = context.parallelize([trial], 1).map(lambda asked: attempt(spec, asked, output)).collect()
+        (outcome,) = context.parallelize([trial], 1).map(lambda asked: attempt(spec, asked, output)).collect()
     except Exception as error:  # noqa: B902 (of Java: the executor is gone)
         reason = re.search(LOST, str(error)) or re.search(r"(.*)", str(error))
-        found = {"status": "failed", "error": reason.group(1), "metrics": {}, "said": []}
-        found.update(host="-", gpus=[], seconds=0)
-    trial.update(found)
+        outcome = {"status": "failed", "error": reason.group(1), "metrics": {}, "said": []}
+        outcome.update(host="-", gpus=[], seconds=0)
+    trial.update(outcome)
     add_hparams(directory, trial)
     directory.write(path, json.dumps(trial, indent=1, sort_keys=True))
     return trial
@@ -171,23 +171,23 @@ def one(spec, context, directory, trial):
 
 def results(spec, context):
     """Run what is missing; {"problem", "trials"}."""
-    directory, done, missing = Directory(context, spec["output"]), [], []
+    directory, done_trials, missing = Directory(context, spec["output"]), [], []
     for trial in spec["trials"]:
-        found = directory.read(trial["name"] + "/trial.json")
-        finished = found and found["status"] == "done"
+        old_trial = directory.read(trial["name"] + "/trial.json")
+        finished = old_trial and old_trial["status"] == "done"
         for name in ("sha256", "arguments") if finished else ():
-            if found[name] != spec["same"][name]:
+            if old_trial[name] != spec["same"][name]:
                 words = "%s/%s was made by another %s (%s: %s). Name another --output, or remove that directory."
-                return {"problem": words % (directory.root, trial["name"], spec["script"], name, found[name])}
-        (done if finished else missing).append(found if finished else trial)
-    say("%d trials in %s, %d of them done before" % (len(spec["trials"]), directory.root, len(done)))
+                return {"problem": words % (directory.root, trial["name"], spec["script"], name, old_trial[name])}
+        (done_trials if finished else missing).append(old_trial if finished else trial)
+    say("%d trials in %s, %d of them done before" % (len(spec["trials"]), directory.root, len(done_trials)))
     directory.write("code-%s/%s" % (spec["same"]["sha256"][:12], spec["script"]), spec["text"])
     pool = Pool(spec["executors"])
     for trial in pool.imap_unordered(functools.partial(one, spec, context, directory), missing):
-        done.append(trial)
-        said = ", ".join("%s %.4g" % pair for pair in sorted(trial["metrics"].items()))
-        say("%d of %d: %s: %s" % (len(done), len(spec["trials"]), trial["name"], trial["error"] or said))
-    return {"problem": None, "trials": [dict(trial, said=[]) for trial in done]}
+        done_trials.append(trial)
+        summary = ", ".join("%s %.4g" % pair for pair in sorted(trial["metrics"].items()))
+        say("%d of %d: %s: %s" % (len(done_trials), len(spec["trials"]), trial["name"], trial["error"] or summary))
+    return {"problem": None, "trials": [dict(trial, said=[]) for trial in done_trials]}
 
 
 def say(text):
@@ -201,8 +201,8 @@ def main(spec):
 
     context = SparkContext()
     try:
-        found = results(spec, context)
+        outcome = results(spec, context)
         with open(sys.argv[1], "w") as output:
-            json.dump(found, output)
+            json.dump(outcome, output)
     finally:
         context.stop()

@@ -128,8 +128,8 @@ class Job(object):
         if verdict == TOO_LONG and not queued:
             return late + "Give it more time, or look at what its executors do."
         running = entries(self.manager.get("/apps?states=RUNNING,ACCEPTED"), "apps", "app")
-        others = [app for app in running if app.get("id") != self.application.get("id")]
-        text = shortage(self.options, self.application, self.manager.nodes(), len(others))
+        other_apps = [app for app in running if app.get("id") != self.application.get("id")]
+        text = shortage(self.options, self.application, self.manager.nodes(), len(other_apps))
         return late + text if queued else text
 
     def end(self):
@@ -164,8 +164,8 @@ class Job(object):
 
     def collect(self):
         """The containers' logs, in cluster mode with the driver's."""
-        needed = r"(?m)^Container: \S+_000001 " if self.in_cluster else r"LogType"
-        return collected_logs(self.yarn, self.application["id"], self.options.poll * 2, needed)
+        pattern = r"(?m)^Container: \S+_000001 " if self.in_cluster else r"LogType"
+        return collected_logs(self.yarn, self.application["id"], self.options.poll * 2, pattern)
 
     def fetch_result(self):
         """Whether the file that the script had to write is here; in cluster mode YARN collected it with the logs."""

@@ -44,28 +44,28 @@ def partition(options, manager):
     nodes = manager.every_node()
     if nodes is None:
         return None
-    known = dict((label, True) for node in nodes for label in node["labels"])
-    told = manager.get("/get-node-labels")
-    known.update((name, True) for name in entries(told, None, "nodeLabels"))  # of Hadoop 2.7
-    for one in entries(told, None, "nodeLabelInfo"):
-        known[one.get("name")] = str(one.get("exclusivity", True)).lower() != "false"
-    asked, queue = options.node_label, options.queue or "default"
-    scheduler = manager.scheduler() if known or asked else {}
+    known_labels = dict((label, True) for node in nodes for label in node["labels"])
+    answer = manager.get("/get-node-labels")
+    known_labels.update((name, True) for name in entries(answer, None, "nodeLabels"))  # of Hadoop 2.7
+    for row in entries(answer, None, "nodeLabelInfo"):
+        known_labels[row.get("name")] = str(row.get("exclusivity", True)).lower() != "false"
+    requested_label, queue = options.node_label, options.queue or "default"
+    scheduler = manager.scheduler() if known_labels or requested_label else {}
     if scheduler.get("type", SCHEDULER) != SCHEDULER:  # it ignores labels
-        if asked:
+        if requested_label:
             raise NotReady(
                 "the node label %s requires YARN's %s, but YARN has the %s, which gives every node to every job. Leave --node-label out; "
-                "docs/jobs.md has other ways to GPUs." % (asked, SCHEDULER, scheduler["type"])
+                "docs/jobs.md has other ways to GPUs." % (requested_label, SCHEDULER, scheduler["type"])
             )
         return Partition(None, set())
     leaf = leaf_queue(scheduler, queue)
-    options.node_label = asked or leaf.get("defaultNodeLabelExpression") or None
-    problem = asked and (unknown(asked, known) or nowhere(asked, nodes))
+    options.node_label = requested_label or leaf.get("defaultNodeLabelExpression") or None
+    problem = requested_label and (unknown(requested_label, known_labels) or nowhere(requested_label, nodes))
     if options.queue and not problem:  # without a name YARN may choose another queue than `default` (queue-mappings)
         problem = closed(options.node_label, queue, leaf)
     if problem:
         raise NotReady(problem)
-    return Partition(options.node_label, set(name for name, exclusive in known.items() if exclusive))
+    return Partition(options.node_label, set(name for name, exclusive in known_labels.items() if exclusive))
 
 
 def unknown(label, known):
@@ -106,8 +106,8 @@ def closed(label, queue, leaf):
     if not leaf or not label:
         return None
     shares = dict(
-        (one.get("partitionName"), one.get("absoluteMaxCapacity", 0))
-        for one in entries(leaf.get("capacities"), None, "queueCapacitiesByPartition")
+        (row.get("partitionName"), row.get("absoluteMaxCapacity", 0))
+        for row in entries(leaf.get("capacities"), None, "queueCapacitiesByPartition")
     )
     problem = None
     if not set(["*", label]).intersection(entries(leaf, None, "nodeLabels")):

@@ -78,8 +78,8 @@ def own_ticket():
     if listed.status == 127:
         raise NotReady("klist is required to check the Kerberos ticket, but is missing. Install krb5-workstation.")
     if listed.problem:
-        said = listed.problem if listed.late else (listed.error or listed.output or "nothing").splitlines()[-1]
-        raise NotReady("the cluster requires a Kerberos ticket, but there is none (%s). %s" % (said, WAYS))
+        reason = listed.problem if listed.late else (listed.error or listed.output or "nothing").splitlines()[-1]
+        raise NotReady("the cluster requires a Kerberos ticket, but there is none (%s). %s" % (reason, WAYS))
     cache = re.search(r"^Ticket cache: (?:(\w+):)?(.*)$", listed.output, re.M)
     kind, path = cache.groups() if cache else (None, "")
     if kind not in (None, "FILE"):
@@ -89,10 +89,10 @@ def own_ticket():
         )
     user = re.search(r"^Default principal: (.*)$", listed.output, re.M)
     if processes.run(["klist", "-s"], kerberos_login.TIMEOUT).status != 0:
-        ends = re.search(r"^\S+ \S+\s+(\S+ \S+)\s+krbtgt/", listed.output, re.M)
+        end = re.search(r"^\S+ \S+\s+(\S+ \S+)\s+krbtgt/", listed.output, re.M)
         raise NotReady(
             "the cluster requires a Kerberos ticket that is valid, but that of %s %s. %s"
-            % (user.group(1) if user else "this user", "ended at " + ends.group(1) if ends else "is not", WAYS)
+            % (user.group(1) if user else "this user", "ended at " + end.group(1) if end else "is not", WAYS)
         )
     return path, user.group(1) if user else ""
 

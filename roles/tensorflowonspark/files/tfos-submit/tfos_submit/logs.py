@@ -18,16 +18,16 @@ LOG_LINES = 60  # of each container's log are printed after a failure
 
 def shorten_logs(text, lines=LOG_LINES):
     """The ends of the standard output and error of every container, out of what `yarn logs` prints."""
-    kept, container, kind, body = [], None, None, []
+    excerpts, container, kind, body = [], None, None, []
 
     def close():
         if container and kind and kind.startswith(("stderr", "stdout")) and any(line.strip() for line in body):
-            left = len(body) - lines
-            kept.append(
+            excess = len(body) - lines
+            excerpts.append(
                 "---- %s, %s%s"
-                % (container, kind, ", the last %d lines of %d" % (lines, len(body)) if left > 0 else "")
+                % (container, kind, ", the last %d lines of %d" % (lines, len(body)) if excess > 0 else "")
             )
-            kept.extend(body[-lines:])
+            excerpts.extend(body[-lines:])
 
     for line in text.splitlines():
         header = re.match(r"^Container: (\S+) on (\S+)", line)
@@ -45,7 +45,7 @@ def shorten_logs(text, lines=LOG_LINES):
         else:
             body.append(line)
     close()
-    return "\n".join(kept)
+    return "\n".join(excerpts)
 
 
 def live_logs(manager, application):

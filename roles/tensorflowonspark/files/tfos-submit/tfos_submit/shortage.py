@@ -18,7 +18,7 @@ def each(options):
 
 def shortage(options, application, nodes, running):
     """The message about executors that YARN did not give."""
-    given = max(0, int(application.get("runningContainers", 0)) - 1)
+    executor_count = max(0, int(application.get("runningContainers", 0)) - 1)
     state = application.get("state")
     lines = [
         "%d executors were asked for, each with %s%s, in queue %s; %s."
@@ -29,7 +29,7 @@ def shortage(options, application, nodes, running):
             application.get("queue", options.queue or "default"),
             "YARN has not started the application's own master yet (%s)" % state
             if state != "RUNNING"
-            else "after %d s YARN has given %d of them" % (options.wait, given),
+            else "after %d s YARN has given %d of them" % (options.wait, executor_count),
         )
     ]
     if nodes:
@@ -50,7 +50,7 @@ def shortage(options, application, nodes, running):
         lines.append("YARN has no node at all.")
     if diagnostics(application):
         lines.append("YARN says: " + diagnostics(application))
-    lines.append("What to do: " + " ".join(remedies(options, nodes, running, given)))
+    lines.append("What to do: " + " ".join(remedies(options, nodes, running, executor_count)))
     return "\n".join(lines)
 
 

@@ -32,10 +32,10 @@ def hdfs_user(inherited, configuration):
 
 def overhead_names(version, role="executor"):
     """The names of the memory beside the heap: Spark reads another one before 2.3, and warns of that one since."""
-    before, since = ["spark.yarn.%s.memoryOverhead" % role], ["spark.%s.memoryOverhead" % role]
+    old_names, new_names = ["spark.yarn.%s.memoryOverhead" % role], ["spark.%s.memoryOverhead" % role]
     if version is None:
-        return before + since
-    return since if version >= (2, 3) else before
+        return old_names + new_names
+    return new_names if version >= (2, 3) else old_names
 
 
 def pythons(options, environment):
@@ -49,7 +49,7 @@ def pythons(options, environment):
 
 def properties(options, environment, hadoop, tag, user=None, version=None):
     """The settings of the job, in the order in which they are written. version: of Spark, (major, minor)."""
-    there, here = pythons(options, environment)
+    executor_python, driver_python = pythons(options, environment)
     heap = min(HEAP_MB, options.memory // 2)
     settings = [
         ("spark.master", "yarn"),
@@ -74,8 +74,8 @@ def properties(options, environment, hadoop, tag, user=None, version=None):
         ("spark.task.maxFailures", "1"),
         ("spark.executor.memory", "%dm" % heap),
         ("spark.driver.memory", options.driver_memory),
-        ("spark.pyspark.python", there),
-        ("spark.pyspark.driver.python", here),
+        ("spark.pyspark.python", executor_python),
+        ("spark.pyspark.driver.python", driver_python),
         ("spark.ui.showConsoleProgress", "false"),
     ]
     settings += [(name, "%dm" % (options.memory - heap)) for name in overhead_names(version)]
@@ -86,7 +86,7 @@ def properties(options, environment, hadoop, tag, user=None, version=None):
     if options.node_label:
         settings.append((labels.SETTING, options.node_label))
     for prefix in ("spark.yarn.appMasterEnv.", "spark.executorEnv."):
-        settings.append((prefix + "PYSPARK_PYTHON", there))
+        settings.append((prefix + "PYSPARK_PYTHON", executor_python))
         settings += [(prefix + name, hadoop[name]) for name in HADOOP_NAMES]
         settings += [(prefix + "HADOOP_USER_NAME", user)] if user else []
         # YARN puts the container's directory in; Spark adds its own part behind.
@@ -97,22 +97,22 @@ def properties(options, environment, hadoop, tag, user=None, version=None):
 def values_of(name, defaults, settings):
     """What the site's defaults and then the settings have for a name; the last one counts."""
     pattern = r"(?m)^[ \t]*%s(?:[ \t]*[=:][ \t]*|[ \t]+)(\S.*?)[ \t]*$" % re.escape(name)
-    named = [value for text in defaults for value in re.findall(pattern, text)]
-    return named + [value for key, value in settings if key == name]
+    default_values = [value for text in defaults for value in re.findall(pattern, text)]
+    return default_values + [value for key, value in settings if key == name]
 
 
 def complete(options, defaults):
     """A queue and a label that --conf or the site's defaults name count as if they were options."""
     for name, attribute in ((QUEUE, "queue"), (labels.SETTING, "node_label")):
-        given = getattr(options, attribute)
-        found = values_of(name, defaults, ([(name, given)] if given else []) + options.conf)
-        setattr(options, attribute, found[-1] if found else None)
+        option_value = getattr(options, attribute)
+        values = values_of(name, defaults, ([(name, option_value)] if option_value else []) + options.conf)
+        setattr(options, attribute, values[-1] if values else None)
 
 
 def with_jars(settings, defaults, jars):
     """The settings with the jars of every job, before those that the job or the site's defaults name."""
-    named = values_of("spark.jars", defaults, settings)
-    return settings + ([("spark.jars", ",".join(jars + named[-1:]))] if jars else [])
+    values = values_of("spark.jars", defaults, settings)
+    return settings + ([("spark.jars", ",".join(jars + values[-1:]))] if jars else [])
 
 
 def properties_text(defaults, settings):

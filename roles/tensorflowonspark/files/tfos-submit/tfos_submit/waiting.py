@@ -62,8 +62,8 @@ class Waiting(object):
         answer = self.manager.get("/apps?states=ACCEPTED")
         if answer is None:
             return None
-        others = [app for app in entries(answer, "apps", "app") if app.get("queue") == application.get("queue")]
-        return len([app for app in others if number(app) < number(application)])
+        peers = [app for app in entries(answer, "apps", "app") if app.get("queue") == application.get("queue")]
+        return len([app for app in peers if number(app) < number(application)])
 
 
 def place(earlier):

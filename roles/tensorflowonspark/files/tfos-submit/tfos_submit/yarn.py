@@ -133,9 +133,9 @@ class ResourceManager(object):
 def leaf_queue(queue, name):
     """The leaf of the capacity scheduler with this name or path, below this queue of the answer; {} if there is none."""
     for child in entries(queue, "queues", "queue"):
-        found = leaf_queue(child, name)
-        if found:
-            return found
+        leaf = leaf_queue(child, name)
+        if leaf:
+            return leaf
         if not child.get("queues") and child.get("queueName") == name.rpartition(".")[2]:
             return child
     return {}
