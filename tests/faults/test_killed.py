@@ -29,8 +29,8 @@ def test_a_killed_run_continues(cluster, bare, moments):
     run = cluster.site("--limit", "data2")
     assert run.code == 0
     assert sorted(set(cluster.content("data2")) ^ set(untouched)) == []
-    again = cluster.site("--limit", "data2")
-    assert (again.code, again.changed["data2"]) == (0, 0)
+    second_run = cluster.site("--limit", "data2")
+    assert (second_run.code, second_run.changed["data2"]) == (0, 0)
 
 
 def test_no_installer_of_a_killed_run_is_left(cluster):

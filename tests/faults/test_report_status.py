@@ -39,13 +39,13 @@ def report(directory: Path, *options: str) -> tuple[int, dict[str, Any]]:
         "--format",
         "json",
     ]
-    done = subprocess.run(
+    completed = subprocess.run(
         [*command, *options], cwd=REPOSITORY, capture_output=True, text=True, timeout=LIMIT, check=False
     )
-    print((directory / "report.txt").read_text(encoding="utf-8"), done.stderr)
-    found: dict[str, Any] = json.loads(done.stdout)
-    assert found["status"] == done.returncode
-    return done.returncode, {host["host"]: host for host in found["hosts"]}
+    print((directory / "report.txt").read_text(encoding="utf-8"), completed.stderr)
+    content: dict[str, Any] = json.loads(completed.stdout)
+    assert content["status"] == completed.returncode
+    return completed.returncode, {host["host"]: host for host in content["hosts"]}
 
 
 def states(hosts: dict[str, Any]) -> dict[str, str]:

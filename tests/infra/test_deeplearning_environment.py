@@ -51,9 +51,9 @@ def test_current_txt_tells_everybody_what_is_active(answers, inside):
         "/opt/deeplearning/CURRENT.txt must tell what is installed. Run: ansible-playbook site.yml"
     )
     assert answers["notice"]["mode"] == 0o644
-    told = answers["notice"]["told"]
-    assert told["active"] == os.path.basename(answers["current"])
-    python, *packages = told["has"].split(", ")
+    notice = answers["notice"]["told"]
+    assert notice["active"] == os.path.basename(answers["current"])
+    python, *packages = notice["has"].split(", ")
     assert python == f"Python {inside('python')['value']}"
     assert packages
     installed = inside("versions")["value"]

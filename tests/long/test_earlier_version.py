@@ -67,8 +67,8 @@ def test_todays_site_yml_takes_the_hosts_of_an_earlier_version_and_the_earlier_o
     assert all(len(lines.splitlines()) > 1000 for lines in before.values())
 
     hosts.tree = REPOSITORY
-    said = hosts.site()
-    print(said)
+    output = hosts.site()
+    print(output)
     assert current(hosts) == {ENVIRONMENT}
     for name in hosts.names:
         changed = set(hosts.shell(name, TREE).splitlines()) ^ set(before[name].splitlines())

@@ -46,14 +46,14 @@ def hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosts]:
 def undisturbed(hosts: Hosts) -> dict[str, tuple[float, dict[str, set[str]]]]:
     """By kind: the seconds that a run takes, and the hosts after it. What each kind begins with is kept aside."""
     hosts.site()
-    found = {}
+    runs = {}
     for kind in KINDS:
         for name in HOSTS:
             hosts.shell(name, f"rm -rf /var/tmp/{kind} && cp -a /opt/deeplearning /var/tmp/{kind}")
         began = time.monotonic()
         hosts.play(*COMMAND[kind])
-        found[kind] = (time.monotonic() - began, {name: hosts.content(name) for name in HOSTS})
-    return found
+        runs[kind] = (time.monotonic() - began, {name: hosts.content(name) for name in HOSTS})
+    return runs
 
 
 def current(hosts: Hosts) -> list[str]:

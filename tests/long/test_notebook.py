@@ -37,20 +37,25 @@ CASES = [("tf1.15-cpu-py27-el7", python("2.7")), ("tf2.15-cpu-py3-el9-py3.11", p
 def environment(lock: str, interpreter: str, root: Path) -> str:
     """An environment with the versions of a lock, as far as a user sees it; its name."""
     text = (REPOSITORY / "stacks/locks" / f"{lock}.txt").read_text(encoding="utf-8")
-    versions = [f"{found['project']}=={found['version']}" for *_, found in lock_lines.lines(text) if found]
+    versions = [f"{entry['project']}=={entry['version']}" for *_, entry in lock_lines.lines(text) if entry]
     name = f"{lock.partition('-py3.')[0]}-0123456789ab"
     tree, tools = root / f"envs/{name}.1", root.parent / "tools"
-    if any(one.startswith("virtualenv==") for one in versions):  # Python 2.7
+    if any(requirement.startswith("virtualenv==") for requirement in versions):  # Python 2.7
         own = ("pip==", "setuptools==", "virtualenv==", "wheel==")  # some of the others are source distributions
-        pip(interpreter, "--target", str(tools), *[one for one in versions if one.startswith(own)])
+        pip(
+            interpreter,
+            "--target",
+            str(tools),
+            *[requirement for requirement in versions if requirement.startswith(own)],
+        )
         make = [interpreter, "-m", "virtualenv", "--no-download", "--no-pip", "--no-setuptools", "--no-wheel"]
         subprocess.run([*make, str(tree)], check=True, timeout=120, env={**os.environ, "PYTHONPATH": str(tools)})
         variables = {"PYTHONPATH": str(tools)}
     else:
         subprocess.run([interpreter, "-m", "venv", str(tree)], check=True, timeout=120)
         variables = {}
-    wanted = [one for one in versions if not one.startswith("virtualenv==")]
-    pip(str(tree / "bin/python"), "--ignore-installed", "--prefix", str(tree), *wanted, **variables)
+    requirements = [requirement for requirement in versions if not requirement.startswith("virtualenv==")]
+    pip(str(tree / "bin/python"), "--ignore-installed", "--prefix", str(tree), *requirements, **variables)
     (tree / ".deeplearning").mkdir()
     (tree / ".deeplearning/sealed.json").write_text("{}")
     (tree.parent / name).symlink_to(tree.name)
@@ -65,14 +70,14 @@ def pip(interpreter: str, *arguments: str, **variables: str) -> None:
 
 def with_token(token: str, name: str = "environ") -> dict[int, str]:
     """The processes that have the token in their variables, or in another file of theirs."""
-    found = {}
+    processes = {}
     for path in Path("/proc").glob("[0-9]*"):
         try:
             if token.encode() in (path / name).read_bytes():
-                found[int(path.name)] = (path / "cmdline").read_text().replace("\0", " ")
+                processes[int(path.name)] = (path / "cmdline").read_text().replace("\0", " ")
         except OSError:  # it ended
             continue
-    return found
+    return processes
 
 
 def answers(address: str, token: str | None) -> int:
@@ -141,10 +146,10 @@ def test_a_notebook_trains_submits_and_leaves_no_process(lock: str, interpreter:
             )
 
         with cells("digits.ipynb") as process:
-            shown = process.communicate(timeout=300)[0]
-        assert process.returncode == 0, shown
-        assert "here: accuracy 0.9" in shown
-        assert "on 2 executors: accuracy 0.970" in shown
+            output = process.communicate(timeout=300)[0]
+        assert process.returncode == 0, output
+        assert "here: accuracy 0.9" in output
+        assert "on 2 executors: accuracy 0.970" in output
         sleeping = cells("sleeps.ipynb")
         until(
             lambda: any(words.endswith("sleep 6543 ") for words in with_token(token).values()), 30, "the cell must run"
@@ -162,5 +167,5 @@ def test_a_notebook_trains_submits_and_leaves_no_process(lock: str, interpreter:
         os.close(controller)
         os.close(terminal)
     _, train = (line.split() for line in (home / "submitted").read_text().splitlines())
-    asked = options.arguments_parser().parse_args(train)
-    assert asked.executors == 2
+    parsed_arguments = options.arguments_parser().parse_args(train)
+    assert parsed_arguments.executors == 2

@@ -71,12 +71,15 @@ def _nodes_end(request: pytest.FixtureRequest) -> Iterator[None]:
 
 def chosen(config: pytest.Config) -> list[tuple[str, str]]:
     """The locks that this run is about, those of one image together."""
-    names, wanted = config.getoption("--stack"), config.getoption("--image")
+    names, requested_images = config.getoption("--stack"), config.getoption("--image")
     for name in names:
         stacks.load_stack(name)
-    found = [(name, python) for name, python in tested.all_locks() if not names or name in names]
-    first = {name: images_of(stacks.load_stack(name))[0] for name, _ in found}
-    return sorted((lock for lock in found if not wanted or first[lock[0]] in wanted), key=lambda lock: first[lock[0]])
+    locks = [(name, python) for name, python in tested.all_locks() if not names or name in names]
+    first = {name: images_of(stacks.load_stack(name))[0] for name, _ in locks}
+    return sorted(
+        (lock for lock in locks if not requested_images or first[lock[0]] in requested_images),
+        key=lambda lock: first[lock[0]],
+    )
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -89,9 +92,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """A lock is asked only what its stack promises."""
     order = {lock: number for number, lock in enumerate(chosen(config))}
     left_out = [item for item in items if question(item) not in tested.questions(*loaded(item))]
-    kept = [item for item in items if item not in left_out]
+    selected_items = [item for item in items if item not in left_out]
     config.hook.pytest_deselected(items=left_out)
-    items[:] = sorted(kept, key=lambda item: order[lock_of(item)])
+    items[:] = sorted(selected_items, key=lambda item: order[lock_of(item)])
 
 
 def lock_of(item: pytest.Item) -> tuple[str, str]:
@@ -150,8 +153,8 @@ def lock(request: pytest.FixtureRequest) -> Iterator[Installed]:
 
 def message_of(output: str) -> str:
     """The sentence of the task that failed, out of what ansible-playbook printed."""
-    found = re.search(r"^\s*msg: (?:\|-|>-)?(.*?)(?=\n\s*\n|PLAY RECAP|\Z)", output, re.MULTILINE | re.DOTALL)
-    return " ".join((found[1] if found else last_words(output, "")).split()).strip("'")[:400]
+    match = re.search(r"^\s*msg: (?:\|-|>-)?(.*?)(?=\n\s*\n|PLAY RECAP|\Z)", output, re.MULTILINE | re.DOTALL)
+    return " ".join((match[1] if match else last_words(output, "")).split()).strip("'")[:400]
 
 
 def place(installed: Installed) -> None:

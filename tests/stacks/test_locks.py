@@ -38,8 +38,8 @@ def answers(ready):
         projects.pop("virtualenv", None)  # made the environment, and is not in it
         cuda = any(project.startswith("nvidia-") for project in projects)
         text = ready.ask("/srv/stacks/questions.py", json.dumps({"modules": modules, "cuda": cuda}))
-        found = [json.loads(line) for line in text.splitlines() if line.startswith('{"name"')]
-        ready.asked = {answer["name"]: answer for answer in found}, projects
+        all_answers = [json.loads(line) for line in text.splitlines() if line.startswith('{"name"')]
+        ready.asked = {answer["name"]: answer for answer in all_answers}, projects
     return ready.asked
 
 
@@ -54,13 +54,13 @@ def test_the_environment_is_installed_and_sealed(lock):
 
 @pytest.mark.question("imports")
 def test_every_part_can_be_imported_at_the_locked_version(answers):
-    found, projects = answers
-    parts = {name: answer["error"] for name, answer in found.items() if name.startswith("import ")}
+    results, projects = answers
+    parts = {name: answer["error"] for name, answer in results.items() if name.startswith("import ")}
     assert "import tensorflow" in parts
     problems = [f"{name}: {error}" for name, error in parts.items() if error]
     assert not problems, "; ".join(problems)
-    assert found["versions"]["error"] is None, found["versions"]["error"]
-    installed = found["versions"]["value"]
+    assert results["versions"]["error"] is None, results["versions"]["error"]
+    installed = results["versions"]["value"]
     differing = [
         f"{name} is {installed.get(name)}, but the lock has {projects.get(name)}"
         for name in sorted({*installed, *projects})

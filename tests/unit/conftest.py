@@ -117,20 +117,20 @@ def recipe(tmp_path, monkeypatch):
     """Of the source above, with the sha256 of its wheel."""
     path = source(tmp_path)
     monkeypatch.setitem(source_wheels.RECIPES, digest(path), RECIPE)
-    with pytest.raises(source_wheels.NoWheel) as refused:
+    with pytest.raises(source_wheels.NoWheel) as raised:
         source_wheels.make(NAME, digest(path), str(path), str(tmp_path))
-    found = RECIPE._replace(sha256=str(refused.value).partition(" but has ")[2][:64])
-    monkeypatch.setitem(source_wheels.RECIPES, digest(path), found)
-    return found
+    recipe = RECIPE._replace(sha256=str(raised.value).partition(" but has ")[2][:64])
+    monkeypatch.setitem(source_wheels.RECIPES, digest(path), recipe)
+    return recipe
 
 
 @pytest.fixture(scope="session")
 def open_python():
     """A Python that all users can read, for programs of a user without rights."""
-    found = interpreter()
-    if found is None:
+    python = interpreter()
+    if python is None:
         pytest.skip("no Python here can be read by all users")
-    return found
+    return python
 
 
 @pytest.fixture
@@ -209,9 +209,9 @@ def small(open_directory):
 
     def mount(options):
         argv = ["mount", "-t", "tmpfs", "-o", options, "none", str(path)]
-        done = subprocess.run(argv, capture_output=True, text=True, check=False)
-        if done.returncode:
-            pytest.skip(f"a small file system needs the right to mount: {done.stderr.strip()}")
+        completed = subprocess.run(argv, capture_output=True, text=True, check=False)
+        if completed.returncode:
+            pytest.skip(f"a small file system needs the right to mount: {completed.stderr.strip()}")
         return path
 
     yield mount
@@ -221,11 +221,11 @@ def small(open_directory):
 
 @pytest.fixture(scope="session")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Realm]:
-    made = Realm(tmp_path_factory.mktemp("realm"))
+    realm = Realm(tmp_path_factory.mktemp("realm"))
     try:
-        yield made.start()
+        yield realm.start()
     finally:
-        made.stop()
+        realm.stop()
 
 
 @pytest.fixture

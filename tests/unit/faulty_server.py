@@ -112,10 +112,10 @@ class Handler(Quiet):
             time.sleep(3)
             self.close_connection = True
             return None
-        wanted = self.headers.get("Range")
-        begin = int(wanted.partition("=")[2].partition("-")[0]) if wanted and fault != "norange" else 0
-        headers = {"Content-Range": f"bytes {begin}-{len(content) - 1}/{len(content)}"} if begin or wanted else {}
-        if wanted == "bytes=0-0" and fault != "norange":
+        byte_range = self.headers.get("Range")
+        begin = int(byte_range.partition("=")[2].partition("-")[0]) if byte_range and fault != "norange" else 0
+        headers = {"Content-Range": f"bytes {begin}-{len(content) - 1}/{len(content)}"} if begin or byte_range else {}
+        if byte_range == "bytes=0-0" and fault != "norange":
             return self.answer(206, content[:1], headers={"Content-Range": f"bytes 0-0/{len(content)}"})
         keep = len(content) // 2 if fault == "truncate" else len(content)
         self.answer(206 if begin else 200, content[begin:keep], headers=headers, length=len(content) - begin)
