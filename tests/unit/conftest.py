@@ -117,9 +117,9 @@ def recipe(tmp_path, monkeypatch):
     """Of the source above, with the sha256 of its wheel."""
     path = source(tmp_path)
     monkeypatch.setitem(source_wheels.RECIPES, digest(path), RECIPE)
-    with pytest.raises(source_wheels.NoWheel) as raised:
+    with pytest.raises(source_wheels.NoWheel) as error:
         source_wheels.make(NAME, digest(path), str(path), str(tmp_path))
-    recipe = RECIPE._replace(sha256=str(raised.value).partition(" but has ")[2][:64])
+    recipe = RECIPE._replace(sha256=str(error.value).partition(" but has ")[2][:64])
     monkeypatch.setitem(source_wheels.RECIPES, digest(path), recipe)
     return recipe
 

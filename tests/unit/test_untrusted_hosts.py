@@ -47,12 +47,12 @@ def play(directory: Path, tasks: list[Any], hosts: list[str], **environment: str
     ],
 )
 def test_another_strategy_is_refused_before_a_host_is_asked(tmp_path: Path, task: Any, strategy: str) -> None:
-    code, said = play(tmp_path, [task], ["data1"], ANSIBLE_STRATEGY=strategy)
-    assert code == 2, said
+    code, output = play(tmp_path, [task], ["data1"], ANSIBLE_STRATEGY=strategy)
+    assert code == 2, output
     words = "The strategy must be untrusted_hosts, with which the answers of hosts are data, but it is"
-    assert f"{words} {strategy}." in said
-    assert f"strategy_plugins = {STRATEGY.parent}" in said
-    assert "Traceback" not in said
+    assert f"{words} {strategy}." in output
+    assert f"strategy_plugins = {STRATEGY.parent}" in output
+    assert "Traceback" not in output
 
 
 @pytest.mark.parametrize("strategy", ["untrusted_hosts", "ansible.legacy.untrusted_hosts"])
@@ -69,6 +69,6 @@ def test_filters_are_loaded_once_and_not_by_every_task_of_every_host(tmp_path: P
     )
     tasks = [{"ansible.builtin.assert": {"that": "('a' | counted) == 'A'"}}] * 2
     hosts = ["data1", "data2", "data3"]
-    code, said = play(tmp_path, tasks, hosts, ANSIBLE_FILTER_PLUGINS=str(tmp_path / "filters"))
-    assert code == 0, said
+    code, output = play(tmp_path, tasks, hosts, ANSIBLE_FILTER_PLUGINS=str(tmp_path / "filters"))
+    assert code == 0, output
     assert loaded.read_text().split() == ["once"]
