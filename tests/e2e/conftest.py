@@ -16,9 +16,9 @@ def cluster() -> Cluster:
     name = os.environ.get("E2E_CLUSTER", Cluster.name)
     containers = existing(name)
     cluster = Cluster(os.environ.get("E2E_STACK", Cluster.stack), name=name, kerberos=has_kerberos(name))
-    missing = [host for host in cluster.hosts if cluster.container(host) not in containers]
-    assert not missing, (
-        f"These tests need the demo cluster with site.yml applied, and {', '.join(missing)} is missing. Run: make e2e"
+    missing_hosts = [host for host in cluster.hosts if cluster.container(host) not in containers]
+    assert not missing_hosts, (
+        f"These tests need the demo cluster with site.yml applied, and {', '.join(missing_hosts)} is missing. Run: make e2e"
     )
     return cluster
 

@@ -97,13 +97,13 @@ def files_of_the_gpu_layer() -> bytes:
         "bin/gpu-check": programs.pack(images.REPOSITORY / "roles/gpu_check/files/gpu-check"),
         "etc/gpu-check.json": json.dumps(expected).encode(),
     }
-    packed = io.BytesIO()
-    with tarfile.open(fileobj=packed, mode="w") as archive:
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode="w") as archive:
         for name, data in content.items():
             member = tarfile.TarInfo(f"deeplearning/{name}")
             member.size, member.mode = len(data), 0o755
             archive.addfile(member, io.BytesIO(data))
-    return packed.getvalue()
+    return stream.getvalue()
 
 
 @pytest.fixture(scope="module")

@@ -84,30 +84,30 @@ def test_each_wheel_left_the_mirror_once_and_hdfs_has_it_as_locked(cluster: Clus
     There may be those of a stack that was beside this one, too: the next installation takes them away.
     """
     entries = environment_packages.parse_section(stacks.load_stack(cluster.stack).lock().text)
-    locked = sorted(entries, key=name_of)
+    wheels = sorted(entries, key=name_of)
     log = shell("mirror1", "journalctl --unit deeplearning-mirror --output cat")[1]
-    served = re.findall(r'^(\S+) "GET /wheels/(\S+) HTTP/1\.1" 200 ', log, re.MULTILINE)
-    assert {entry["file"] for entry in locked} <= {name for _, name in served}
-    assert set(Counter(name for _, name in served).values()) == {1}
-    assert {client.rpartition(":")[2] for client, _ in served} == {cluster.address("edge1")}
+    requests = re.findall(r'^(\S+) "GET /wheels/(\S+) HTTP/1\.1" 200 ', log, re.MULTILINE)
+    assert {entry["file"] for entry in wheels} <= {name for _, name in requests}
+    assert set(Counter(name for _, name in requests).values()) == {1}
+    assert {client.rpartition(":")[2] for client, _ in requests} == {cluster.address("edge1")}
     text = nodes.execute(cluster.container("master1"), "hdfs", "dfs", "-ls", WHEELS)
-    listed = {line.rpartition("/")[2]: line.split()[0] for line in text.splitlines() if WHEELS in line}
-    assert {name_of(entry) for entry in locked} <= set(listed)
-    assert set(listed.values()) == {"-rw-r--r--"}
-    files = " ".join(f"{WHEELS}/{name_of(entry)}" for entry in locked)
-    sizes = " ".join(str(entry["size"]) for entry in locked)
+    modes = {line.rpartition("/")[2]: line.split()[0] for line in text.splitlines() if WHEELS in line}
+    assert {name_of(entry) for entry in wheels} <= set(modes)
+    assert set(modes.values()) == {"-rw-r--r--"}
+    files = " ".join(f"{WHEELS}/{name_of(entry)}" for entry in wheels)
+    sizes = " ".join(str(entry["size"]) for entry in wheels)
     # There, because 340 MB through docker exec take longer than all the rest. head reads no byte more than it prints.
     command = f"hdfs dfs -cat {files} | for size in {sizes}; do head -c $size | sha256sum; done"
     text = nodes.execute(cluster.container("master1"), "sh", "-c", command)
-    assert [line.split()[0] for line in text.splitlines()] == [entry["sha256"] for entry in locked]
+    assert [line.split()[0] for line in text.splitlines()] == [entry["sha256"] for entry in wheels]
 
 
 def test_the_suite_asks_hdfs_and_leaves_no_ticket(cluster: Cluster, shell: Shell, play: Callable[..., Answer]) -> None:
     """On every host, as the command that make demo prints."""
     status, text = play("playbooks/verify.yml")
     assert status == 0, text[-4000:]
-    skipped = "\n".join(line for line in text.splitlines() if "SKIPPED" in line)
-    assert "Kerberos" not in skipped
+    skipped_lines = "\n".join(line for line in text.splitlines() if "SKIPPED" in line)
+    assert "Kerberos" not in skipped_lines
     for host in (*cluster.data_hosts, "edge1"):
         assert shell(host, "ls -d /run/deeplearning-login-* 2>/dev/null || true") == (0, "")
 
@@ -193,9 +193,9 @@ def test_an_executor_can_open_its_own_gpu_alone_and_the_driver_none(
         for host in cluster.data_hosts:
             nodes.execute(cluster.container(host), "rm", "-f", "/dev/gpu0", "/dev/gpu1", "/usr/local/bin/one-gpu")
     assert status == 0, text[-6000:]
-    opened = sorted(line.split()[1:] for line in text.splitlines() if line.startswith("OPENED"))
+    answers = sorted(line.split()[1:] for line in text.splitlines() if line.startswith("OPENED"))
     assert "DRIVER EPERM EPERM" in text.splitlines(), text[-6000:]
-    assert opened == [
+    assert answers == [
         [host, *errors] for host in cluster.data_hosts for errors in (["ENXIO", "EPERM"], ["EPERM", "ENXIO"])
     ]
 

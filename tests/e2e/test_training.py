@@ -38,6 +38,6 @@ def test_keras_trains_one_model_on_all_executors_and_another_process_reads_it(cl
     )
     application = re.findall(r"Submitted application (application_\w+)", text)[-1]
     first, second = results(analyst(f"tfos-submit logs {application}"))
-    (served,) = results(analyst(f"cd images && deeplearning run predict.py {model}/model"))
-    assert first == second == pytest.approx(served, abs=0.003)
-    assert served >= 0.2, "chance is 0.1"
+    (served_accuracy,) = results(analyst(f"cd images && deeplearning run predict.py {model}/model"))
+    assert first == second == pytest.approx(served_accuracy, abs=0.003)
+    assert served_accuracy >= 0.2, "chance is 0.1"

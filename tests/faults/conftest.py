@@ -68,10 +68,10 @@ class Cluster:
 
     def __init__(self, control_paths: Path) -> None:
         self.control_paths = control_paths
-        listed = subprocess.run(
+        completed = subprocess.run(
             ["ansible-inventory", "-i", str(INVENTORY), "--list"], capture_output=True, text=True, check=True, cwd=REPO
         )
-        self.inventory = json.loads(listed.stdout)
+        self.inventory = json.loads(completed.stdout)
         self.platform_hosts = sorted(
             {host for group in ("data_nodes", "edge_nodes") for host in self.inventory.get(group, {}).get("hosts", [])}
         )

@@ -55,14 +55,14 @@ def states(hosts: dict[str, Any]) -> dict[str, str]:
 @pytest.fixture
 def aside(cluster) -> Iterator[Callable[[str], None]]:
     """Move a file of edge1 away, and back with the times that it had."""
-    moved = []
+    paths = []
 
     def aside(path: str) -> None:
         cluster.run("edge1", f"mv {path} {path}.aside")
-        moved.append(path)
+        paths.append(path)
 
     yield aside
-    for path in moved:
+    for path in paths:
         cluster.run("edge1", f"mv {path}.aside {path}")
 
 

@@ -136,12 +136,12 @@ def answers(host: Any) -> dict[str, Any]:
 def expected(host: Any, answers: dict[str, Any]) -> dict[str, Any]:
     """What should be true; if nobody says which stack, the one that the environment was sealed as."""
     expectations = dict(expectation(host))
-    sealed = (answers["seal"] or {}).get("stack")
-    if not expectations["stack"] and sealed in stacks.stack_names():
-        installed = (answers["inside"].get("versions") or {}).get("value") or {}
-        forms = [form.data for form in stacks.load_stack(sealed).forms]
+    sealed_stack = (answers["seal"] or {}).get("stack")
+    if not expectations["stack"] and sealed_stack in stacks.stack_names():
+        installed_packages = (answers["inside"].get("versions") or {}).get("value") or {}
+        forms = [form.data for form in stacks.load_stack(sealed_stack).forms]
         expectations["stack"] = next(
-            (form_name for form_name in forms if distribution(form_name, "tensorflow") in installed), forms[0]
+            (form_name for form_name in forms if distribution(form_name, "tensorflow") in installed_packages), forms[0]
         )
     return expectations
 
@@ -149,17 +149,17 @@ def expected(host: Any, answers: dict[str, Any]) -> dict[str, Any]:
 @pytest.fixture(autouse=True)
 def _only_what_the_stack_has(request: pytest.FixtureRequest) -> None:
     """Where only the seal names the stack, the host must be read before it is known which questions apply."""
-    required = required_of_stack(request.node)
+    required_parts = required_of_stack(request.node)
     if (
-        not required
+        not required_parts
         or "_testinfra_host" not in request.fixturenames
         or expectation(request.getfixturevalue("host"))["stack"]
     ):
         return
     stack = request.getfixturevalue("expected")["stack"]
-    missing = sorted(required - stack_parts(stack)) if stack else []
-    if missing:
-        pytest.skip(f"the stack {stack['name']} has no {', '.join(missing)}")
+    missing_parts = sorted(required_parts - stack_parts(stack)) if stack else []
+    if missing_parts:
+        pytest.skip(f"the stack {stack['name']} has no {', '.join(missing_parts)}")
 
 
 @pytest.fixture

@@ -149,9 +149,9 @@ class Hosts:
 
     def start_play(self, *arguments: str) -> subprocess.Popen[str]:
         """A playbook with SSH masters of its own, so that all of it can be killed."""
-        own = {"PYTHONPATH": str(self.tree / "lib"), "ANSIBLE_SSH_CONTROL_PATH_DIR": str(self.directory / "cp")}
+        variables = {"PYTHONPATH": str(self.tree / "lib"), "ANSIBLE_SSH_CONTROL_PATH_DIR": str(self.directory / "cp")}
         inventory = self.directory / "inventory.json"
-        return ansible_programs.start("-i", inventory, *self.skipped, *arguments, cwd=self.tree, **own)
+        return ansible_programs.start("-i", inventory, *self.skipped, *arguments, cwd=self.tree, **variables)
 
     def finish(self, process: subprocess.Popen[str], seconds: float = RUN_SECONDS) -> tuple[int, str]:
         try:
@@ -198,8 +198,8 @@ class Hosts:
         """Everything below /opt/deeplearning, and the names of everything else that differs from the image."""
         argv = ["docker", "exec", "--interactive", self.container(name), "/usr/bin/python3", "-", "/opt/deeplearning"]
         files = {line for line in run(*argv, stdin=LIST).stdout.splitlines() if not OF_ONE_INSTALLATION.search(line)}
-        changed = output("docker", "diff", self.container(name)).splitlines()
-        return files | {line for line in changed if not OF_THE_SYSTEM.search(line) and "/opt/deeplearning/" not in line}
+        lines = output("docker", "diff", self.container(name)).splitlines()
+        return files | {line for line in lines if not OF_THE_SYSTEM.search(line) and "/opt/deeplearning/" not in line}
 
 
 def command_line(process: Path) -> bytes:

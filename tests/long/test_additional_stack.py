@@ -64,9 +64,9 @@ def test_a_job_runs_in_an_additional_stack_and_the_active_one_stays(beside: dict
     def analyst(text: str) -> list[str]:
         return on("edge1", "su", "-", "analyst", "-c", text).splitlines()
 
-    listed = [line.split() for line in analyst("deeplearning list")]
-    assert ["*", CLUSTER.stack] in [row[:2] for row in listed]
-    assert STACK in [row[0] for row in listed]
+    rows = [line.split() for line in analyst("deeplearning list")]
+    assert ["*", CLUSTER.stack] in [row[:2] for row in rows]
+    assert STACK in [row[0] for row in rows]
     on("data1", "sh", "-c", f"rm /opt/deeplearning/envs/{STACK}-*.1/lib/python*/site-packages/tensorflow/__init__.py")
     assert site(**beside) == {"data1"}, "it is repaired there, and nothing else is left to do"
     analyst(f"printf %s {shlex.quote(JOB)} > version.py")

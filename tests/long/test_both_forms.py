@@ -48,8 +48,8 @@ def functions() -> list[str]:
     """The functions of NVIDIA's libraries that TensorFlow names."""
     (wheel,) = (images.REPOSITORY / ".cache/mirror/wheels").glob("tensorflow_gpu-1.4.1-*.whl")
     with zipfile.ZipFile(wheel) as archive:
-        linked = [archive.read(name) for name in archive.namelist() if name.endswith(".so")]
-    names = {name.decode() for data in linked for name in re.findall(rb"\0((?:__cuda|cu)[A-Za-z0-9_]+)(?=\0)", data)}
+        libraries = [archive.read(name) for name in archive.namelist() if name.endswith(".so")]
+    names = {name.decode() for data in libraries for name in re.findall(rb"\0((?:__cuda|cu)[A-Za-z0-9_]+)(?=\0)", data)}
     return sorted(name for name in names if not name.startswith("curl"))
 
 

@@ -52,8 +52,8 @@ def test_the_playbook_builds_once_from_what_the_mirror_serves() -> None:
     play(CLUSTER, "playbooks/build_tensorflow.yml")
     build = record()
     assert (build["bazel"]["version"], build["check"]["hdfs"], build["check"]["kafka"]) == ("0.26.1", True, True)
-    served = nodes.execute(CLUSTER.container("mirror1"), "ls", "/srv/deeplearning-mirror/files").split()
-    assert {RELEASE.bundle, RELEASE.program, "eigen-fixture.tar.gz"} <= set(served)
+    file_names = nodes.execute(CLUSTER.container("mirror1"), "ls", "/srv/deeplearning-mirror/files").split()
+    assert {RELEASE.bundle, RELEASE.program, "eigen-fixture.tar.gz"} <= set(file_names)
 
 
 def test_site_yml_installs_it_and_verify_shows_its_provenance() -> None:

@@ -95,8 +95,10 @@ class Faulty(Site):
         record = self.record(HELD)
         assert self.published().count(record["key"]) == 1
         assert not [name for name in self.published() if name.endswith(".new")]
-        served = self.shell(f"sha256sum /srv/deeplearning-mirror/wheels/tensorflow-*-0{record['key'][:12]}-*").split()
-        assert served == [record["wheel"]["sha256"], f"/srv/deeplearning-mirror/wheels/{record['wheel']['name']}"]
+        digest_words = self.shell(
+            f"sha256sum /srv/deeplearning-mirror/wheels/tensorflow-*-0{record['key'][:12]}-*"
+        ).split()
+        assert digest_words == [record["wheel"]["sha256"], f"/srv/deeplearning-mirror/wheels/{record['wheel']['name']}"]
         assert self.processes() == []
 
     def restore(self) -> None:
@@ -172,7 +174,7 @@ def held_build(site: Faulty, flag: str) -> subprocess.Popen[str]:
 
 def test_a_build_that_is_killed_is_resumed_by_the_same_command(site: Faulty) -> None:
     process = held_build(site, "KILLED")
-    compiled = objects(site)
+    object_times = objects(site)
     site.shell(f"kill -KILL {site.builder()}")
     code, output = site.end(process)
     assert code != 0
@@ -180,7 +182,7 @@ def test_a_build_that_is_killed_is_resumed_by_the_same_command(site: Faulty) -> 
     site.let_go()
     site.succeeds()
     assert site.bazels() == 2
-    assert objects(site) == compiled  # what is compiled stays
+    assert objects(site) == object_times  # what is compiled stays
     site.is_published_once()
 
 

@@ -88,8 +88,8 @@ def test_the_suite_verifies_it_and_shows_what_it_is_made_of(site: Site) -> None:
 def test_where_it_does_not_fit_nothing_changes(site: Site) -> None:
     path = site.directory / "stacks/built" / f"{ONE.stack}.json"
     before = path.read_text(encoding="utf-8")
-    changed = {**site.record(ONE), "symbols": {"GLIBCXX": "3.4.99"}}
-    path.write_text(json.dumps(changed), encoding="utf-8")
+    content = {**site.record(ONE), "symbols": {"GLIBCXX": "3.4.99"}}
+    path.write_text(json.dumps(content), encoding="utf-8")
     try:
         code, output = site.play("site.yml")
     finally:

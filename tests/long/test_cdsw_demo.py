@@ -85,10 +85,10 @@ def test_the_session_has_the_gpu_and_computes(demo: Demo) -> None:
 
 def test_what_is_typed_in_a_shell_of_the_host_works(demo: Demo) -> None:
     """As it is printed; gpu-check ends with 1, because no GPU computes."""
-    (typed,) = [
+    (commands,) = [
         suggestion.typed for suggestion in tour.suggestions(demo.cluster) if workbench.NAME in suggestion.command
     ]
-    check, status = typed
+    check, status = commands
     assert "PASS  versions_agree: " in demo.on_host(f"{check} || test $? = 1")
     assert "Cloudera Data Science Workbench is ready!" in demo.on_host(status)
 
@@ -100,9 +100,9 @@ def test_the_status_names_the_host(demo: Demo) -> None:
 
 def test_the_same_command_again_changes_nothing(demo: Demo) -> None:
     before = demo.images_and_restarts()
-    changed = re.findall(r"^(\S+) +: ok=\d+ +changed=(\d+)", demo.run(), re.MULTILINE)
-    assert changed
-    assert {count for _, count in changed} == {"0"}, changed
+    counts = re.findall(r"^(\S+) +: ok=\d+ +changed=(\d+)", demo.run(), re.MULTILINE)
+    assert counts
+    assert {count for _, count in counts} == {"0"}, counts
     assert demo.images_and_restarts() == before
 
 

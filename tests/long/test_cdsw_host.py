@@ -123,8 +123,8 @@ def test_in_a_window_the_switches_are_set_once(cdsw1: Workbench) -> None:
     restarts = cdsw1.on_host("grep -c restart /srv/cdsw/calls")
     assert cdsw1.changes("playbooks/cdsw.yml", *ALLOWED) == 0
     assert cdsw1.on_host("grep -c restart /srv/cdsw/calls") == restarts
-    addressed = re.findall(rf"\(item={NAME}: ([^)]*)\)", cdsw1.must("playbooks/plan.yml"))
-    assert addressed == ["environment, deeplearning_command, hadoop_client, verify"], "a window leaves nothing to do"
+    components = re.findall(rf"\(item={NAME}: ([^)]*)\)", cdsw1.must("playbooks/plan.yml"))
+    assert components == ["environment, deeplearning_command, hadoop_client, verify"], "a window leaves nothing to do"
 
 
 def test_an_image_of_the_stack_is_built_once_and_told(cdsw1: Workbench) -> None:
@@ -144,9 +144,9 @@ def test_a_session_of_the_image_computes(cdsw1: Workbench) -> None:
 def test_the_session_has_the_gpu_by_nvidia_docker_1(cdsw1: Workbench) -> None:
     assert_a_session_gets_the_driver(cdsw1, "/usr/local/nvidia/lib64", DRIVER)
     assert "Read-only file system" in cdsw1.inside("touch /usr/local/nvidia/lib64/x 2>&1", check=False)
-    listed = cdsw1.gpu_check("tensorflow_lists_gpus")["tensorflow_lists_gpus"]
-    assert listed[0] == "FAIL"
-    assert listed[1].startswith("TensorFlow must list 1 GPUs but lists 0."), listed
+    answer = cdsw1.gpu_check("tensorflow_lists_gpus")["tensorflow_lists_gpus"]
+    assert answer[0] == "FAIL"
+    assert answer[1].startswith("TensorFlow must list 1 GPUs but lists 0."), answer
 
 
 def test_a_session_without_the_switch_is_told_what_is_missing(cdsw1: Workbench) -> None:
@@ -163,15 +163,15 @@ def test_a_session_without_the_switch_is_told_what_is_missing(cdsw1: Workbench) 
 
 def test_a_build_that_fails_leaves_the_image_that_sessions_have(cdsw1: Workbench) -> None:
     image = cdsw1.active_image()
-    listed = "docker images --quiet --no-trunc --all | sort"
-    before = cdsw1.on_host(listed)
+    command = "docker images --quiet --no-trunc --all | sort"
+    before = cdsw1.on_host(command)
     options = ("-e", "cdsw_engine_stack=tf1.4-cpu-py27-el7", "-e", '{"cdsw_engine_cuda_packages": []}')
     code, output = cdsw1.run_playbook(
         "playbooks/cdsw_engine.yml", *options, "-e", "cdsw_engine_mirror_url=http://127.0.0.1:8001"
     )
     assert code == 2
     assert f"Nothing of it is left. {image} is still active." in output
-    assert (cdsw1.active_image(), cdsw1.on_host(listed)) == (image, before)
+    assert (cdsw1.active_image(), cdsw1.on_host(command)) == (image, before)
     assert cdsw1.changes("playbooks/cdsw_engine.yml") == 0
 
 
@@ -208,8 +208,8 @@ def test_a_cdsw_that_was_upgraded_to_1_10_needs_the_driver_only(cdsw1: Workbench
 
 
 def test_it_leaves_before_cdsw_becomes_a_parcel(cdsw1: Workbench) -> None:
-    confirmed = ("-e", "remove_confirmed=true", *ALLOWED)
-    output = cdsw1.must("playbooks/remove.yml", "--tags", "cdsw,container_runtime", *confirmed)
+    options = ("-e", "remove_confirmed=true", *ALLOWED)
+    output = cdsw1.must("playbooks/remove.yml", "--tags", "cdsw,container_runtime", *options)
     assert "/opt/deeplearning/engines (engine images: playbooks/cdsw_engine.yml -e cdsw_engine_state=absent)" in output
     assert cdsw1.settings() == ["NVIDIA_GPU_ENABLE=false", 'NVIDIA_LIBRARY_PATH=""']
     cdsw1.on_host("rpm --erase cloudera-data-science-workbench && rm -rf /etc/cdsw")

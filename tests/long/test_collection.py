@@ -74,10 +74,10 @@ def test_the_same_commit_gives_the_same_bytes(tree: Path, made: list[Path], tmp_
         for path, first_path in zip(second_files, made, strict=True)
         if path.read_bytes() != first_path.read_bytes()
     ] == []
-    checked = subprocess.run(
+    completed = subprocess.run(
         ["sha256sum", "--check", made[2].name], cwd=made[2].parent, capture_output=True, check=False
     )
-    assert checked.returncode == 0
+    assert completed.returncode == 0
 
 
 def test_the_archive_has_the_tracked_files_and_the_version_is_written_once(made: list[Path]) -> None:

@@ -128,8 +128,8 @@ def test_a_killed_drain_is_resumed_or_undone(cluster: Cluster, operator: Operato
 
 def test_a_host_that_does_not_come_back_stays_recorded_until_it_does(cluster: Cluster, operator: Operator) -> None:
     operator.runs("drained", "data2")
-    broken = ("-e", "node_maintenance_start_command=false")
-    process = operator.starts("running", "data2", 120, *broken)
+    failing_start = ("-e", "node_maintenance_start_command=false")
+    process = operator.starts("running", "data2", 120, *failing_start)
     output = " ".join(process.communicate(timeout=600)[0].split())
     assert process.returncode != 0
     assert "data2 stays out of YARN. The same command resumes" in output

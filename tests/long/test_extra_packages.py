@@ -55,7 +55,7 @@ def test_packages_of_a_site_are_locked_installed_and_imported(
         text = node.ask([f"{environment}/bin/python", "/srv/stacks/questions.py", question])
         answers = {answer["name"]: answer for answer in map(json.loads, text.splitlines())}
         assert {name: answer["error"] for name, answer in answers.items() if answer["error"]} == {}
-        locked = {entry.project: entry.version for entry in stack.lock(python).entries}
-        assert all(answers["versions"]["value"][name] == locked[name] for name in ("pandas", "dask"))
+        locked_versions = {entry.project: entry.version for entry in stack.lock(python).entries}
+        assert all(answers["versions"]["value"][name] == locked_versions[name] for name in ("pandas", "dask"))
     finally:
         node.stop()

@@ -141,8 +141,8 @@ def test_labels_by_hand(cluster: Cluster) -> None:
     """As docs/yarn.md says."""
     rmadmin(cluster, "-addToClusterNodeLabels", "gpu(exclusive=true)", status=255)
     rmadmin(cluster, "-addToClusterNodeLabels", "gpu")
-    labelled, without = f"{NODES['data2']}=gpu", NODES["data2"]
-    rmadmin(cluster, "-replaceLabelsOnNode", f"{labelled} nowhere=gpu", "-failOnUnknownNodes")
+    assignment, without = f"{NODES['data2']}=gpu", NODES["data2"]
+    rmadmin(cluster, "-replaceLabelsOnNode", f"{assignment} nowhere=gpu", "-failOnUnknownNodes")
     plain = cluster.submit("without a label")
     training = cluster.submit("training", **{"am-container-node-label-expression": "gpu"})
     assert (plain.host, training.host) == ("data1", "data2")
@@ -152,7 +152,7 @@ def test_labels_by_hand(cluster: Cluster) -> None:
     rmadmin(cluster, "-replaceLabelsOnNode", without)
     assert yarn_nodes.running(cluster.ask("/nodes")["nodes"]["node"]) == {"": 2}
     until(lambda: training.state != "RUNNING", 30, "its container must have ended")
-    rmadmin(cluster, "-replaceLabelsOnNode", labelled)
+    rmadmin(cluster, "-replaceLabelsOnNode", assignment)
     training.finish()
     rmadmin(cluster, "-removeFromClusterNodeLabels", "gpu")
 

@@ -129,8 +129,8 @@ class Site:
         nodes.execute(self.node, "sh", "-c", remove)
 
     def fingerprint(self, name: str) -> str:
-        listed = run("gpg", "--homedir", str(self.homes[name]), "--with-colons", "--list-keys").stdout.splitlines()
-        return next(line.split(":")[9] for line in listed if line.startswith("fpr"))
+        lines = run("gpg", "--homedir", str(self.homes[name]), "--with-colons", "--list-keys").stdout.splitlines()
+        return next(line.split(":")[9] for line in lines if line.startswith("fpr"))
 
     def trusted(self) -> list[str]:
         """Which keys the host has: the files of the project, and rpm's key ring."""

@@ -33,11 +33,11 @@ COMMAND = {
 def hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosts]:
     hosts = Hosts("killup", HOSTS, tmp_path_factory.mktemp("u"))
     stack = stacks.load_stack(STACK)
-    own = hosts.directory / "stacks"
-    (own / "locks").mkdir(parents=True)
+    stacks_directory = hosts.directory / "stacks"
+    (stacks_directory / "locks").mkdir(parents=True)
     text = (stack.directory / f"{STACK}.yml").read_text(encoding="utf-8")
-    (own / f"{OTHER}.yml").write_text(text.replace(f"name: {STACK}", f"name: {OTHER}"), encoding="utf-8")
-    (own / "locks" / f"{OTHER}.txt").write_text(stack.lock().text, encoding="utf-8")
+    (stacks_directory / f"{OTHER}.yml").write_text(text.replace(f"name: {STACK}", f"name: {OTHER}"), encoding="utf-8")
+    (stacks_directory / "locks" / f"{OTHER}.txt").write_text(stack.lock().text, encoding="utf-8")
     with hosts.running():
         yield hosts
 
@@ -80,8 +80,8 @@ def test_the_same_command_ends_a_run_that_was_killed(
         hosts.shell(
             name, 'grep -x "active:  $(basename $(readlink /opt/deeplearning/current))" /opt/deeplearning/CURRENT.txt'
         )
-    locked = [hosts.shell(name, "ls /opt/deeplearning/.run.json", check=False).strip() for name in HOSTS]
-    if kind == "rollback" and not any(locked) and set(current(hosts)) == {ENVIRONMENT}:
+    lock_files = [hosts.shell(name, "ls /opt/deeplearning/.run.json", check=False).strip() for name in HOSTS]
+    if kind == "rollback" and not any(lock_files) and set(current(hosts)) == {ENVIRONMENT}:
         print("it had ended: the same command would go forward again")
     else:
         hosts.play(*COMMAND[kind])

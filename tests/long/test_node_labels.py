@@ -56,13 +56,13 @@ class Operator:
         labels["unlimited"] = list(
             yarn_work.unlimited(labels["shares"], {"yarn.scheduler.capacity.root.vision.capacity": "0"})
         )
-        stored = {"yarn_labels": {"state": "stored", "store": labels["store"], **self.admin()}}
+        store_task = {"yarn_labels": {"state": "stored", "store": labels["store"], **self.admin()}}
         request = {"conf_dir": str(self.conf), "services": ["resourcemanager"], "devices": "auto", "discovery": ""}
         request |= {"isolation": {}, "labels": labels}
         files = "{{ request | yarn_gpu_settings(false) }}" if state == "present" else {}
         settings = {"hadoop_settings": {"files": files, "record": str(self.record.with_name("yarn_gpu.json"))}}
         restart = {"command": f"{self.cluster.directory}/restart"}
-        output = self.play("masters", *[stored] * (state == "present"), settings, restart, request=request)
+        output = self.play("masters", *[store_task] * (state == "present"), settings, restart, request=request)
         assert self.status == 0, output
         until(lambda: list(self.cluster.states().values()) == ["RUNNING"] * 2, 120, "NodeManagers must register again")
         return output
@@ -140,9 +140,9 @@ def test_the_removal_takes_every_label_and_setting_away(operator: Operator) -> N
 
 
 def test_a_directory_that_cannot_be_made_is_refused_before_a_change(operator: Operator) -> None:
-    closed = operator.cluster.directory / "yarn.exclude" / "labels"
-    task = {"yarn_labels": {"state": "stored", "store": f"file://{closed}", **operator.admin()}}
+    store = operator.cluster.directory / "yarn.exclude" / "labels"
+    task = {"yarn_labels": {"state": "stored", "store": f"file://{store}", **operator.admin()}}
     output = " ".join(operator.play("masters", task).split())
     assert operator.status != 0
-    assert f"hdfs dfs -mkdir -p file://{closed}` must work as root, but:" in output
+    assert f"hdfs dfs -mkdir -p file://{store}` must work as root, but:" in output
     assert "As the superuser of HDFS: hdfs dfs -mkdir -p" in output

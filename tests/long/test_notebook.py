@@ -41,12 +41,12 @@ def environment(lock: str, interpreter: str, root: Path) -> str:
     name = f"{lock.partition('-py3.')[0]}-0123456789ab"
     tree, tools = root / f"envs/{name}.1", root.parent / "tools"
     if any(requirement.startswith("virtualenv==") for requirement in versions):  # Python 2.7
-        own = ("pip==", "setuptools==", "virtualenv==", "wheel==")  # some of the others are source distributions
+        prefixes = ("pip==", "setuptools==", "virtualenv==", "wheel==")  # some of the others are source distributions
         pip(
             interpreter,
             "--target",
             str(tools),
-            *[requirement for requirement in versions if requirement.startswith(own)],
+            *[requirement for requirement in versions if requirement.startswith(prefixes)],
         )
         make = [interpreter, "-m", "virtualenv", "--no-download", "--no-pip", "--no-setuptools", "--no-wheel"]
         subprocess.run([*make, str(tree)], check=True, timeout=120, env={**os.environ, "PYTHONPATH": str(tools)})
@@ -98,7 +98,7 @@ def answers(address: str, token: str | None) -> int:
     ("lock", "interpreter"), [pytest.param(lock, *one.values, id=lock, marks=one.marks) for lock, one in CASES]
 )  # type: ignore[attr-defined]
 def test_a_notebook_trains_submits_and_leaves_no_process(lock: str, interpreter: str, tmp_path: Path) -> None:
-    root, program, own, home = (tmp_path / name for name in ("deeplearning", "command", "own", "home"))
+    root, program, packages_directory, home = (tmp_path / name for name in ("deeplearning", "command", "own", "home"))
     environment(lock, interpreter, root)
     assert programs.main([str(REPOSITORY / "roles/deeplearning_command/files/deeplearning"), str(program)]) == 0
     (home / "bin").mkdir(parents=True)
@@ -116,8 +116,8 @@ def test_a_notebook_trains_submits_and_leaves_no_process(lock: str, interpreter:
     def command(name: str, *arguments: str) -> list[str]:
         return [str(program), name, "--root", str(root), *arguments]
 
-    subprocess.run(command("venv", str(own)), check=True, timeout=120, env=variables)
-    subprocess.run([str(own / "bin/pip"), "install", "--quiet", "notebook"], check=True, timeout=1800)
+    subprocess.run(command("venv", str(packages_directory)), check=True, timeout=120, env=variables)
+    subprocess.run([str(packages_directory / "bin/pip"), "install", "--quiet", "notebook"], check=True, timeout=1800)
 
     controller, terminal = pty.openpty()
 
@@ -126,7 +126,7 @@ def test_a_notebook_trains_submits_and_leaves_no_process(lock: str, interpreter:
             signal.signal(number, signal.SIG_DFL)
 
     server = subprocess.Popen(
-        command("notebook", "--venv", str(own), "--gpus", "none", str(home / "notebook")),
+        command("notebook", "--venv", str(packages_directory), "--gpus", "none", str(home / "notebook")),
         stdin=terminal,
         stderr=subprocess.PIPE,
         text=True,
@@ -142,7 +142,7 @@ def test_a_notebook_trains_submits_and_leaves_no_process(lock: str, interpreter:
         def cells(name: str) -> subprocess.Popen[str]:
             arguments = [str(CELLS), str(home / "notebook" / name), f"{address}?token={token}"]
             return subprocess.Popen(
-                [str(own / "bin/python"), *arguments], stdout=subprocess.PIPE, text=True, env=variables
+                [str(packages_directory / "bin/python"), *arguments], stdout=subprocess.PIPE, text=True, env=variables
             )
 
         with cells("digits.ipynb") as process:
@@ -150,14 +150,14 @@ def test_a_notebook_trains_submits_and_leaves_no_process(lock: str, interpreter:
         assert process.returncode == 0, output
         assert "here: accuracy 0.9" in output
         assert "on 2 executors: accuracy 0.970" in output
-        sleeping = cells("sleeps.ipynb")
+        sleep_process = cells("sleeps.ipynb")
         until(
             lambda: any(words.endswith("sleep 6543 ") for words in with_token(token).values()), 30, "the cell must run"
         )
-        sleeping.kill()
-        sleeping.communicate()
-        listed = with_token(token)
-        assert sum("ipykernel_launcher" in words for words in listed.values()) == 2
+        sleep_process.kill()
+        sleep_process.communicate()
+        processes = with_token(token)
+        assert sum("ipykernel_launcher" in words for words in processes.values()) == 2
         assert with_token(token, "cmdline") == {}, "others see arguments"
         server.send_signal(signal.SIGINT)
         server.communicate(timeout=60)

@@ -37,11 +37,11 @@ def _cluster_with_compiler_and_packages(tmp_path_factory: pytest.TempPathFactory
     with hadoop_clusters.of_its_own(CLUSTER):
         build_site.install_compiler(EDGE, CLUSTER.image, ("g++", "cmake", "make"))
         artifacts.fetch_packages(Path(__file__).with_name("own_packages.sha256"), images.CACHE / "own-packages")
-        failing = tmp_path_factory.mktemp("scripts") / "fails.py"
-        failing.write_text(FAILS, encoding="utf-8")
+        script = tmp_path_factory.mktemp("scripts") / "fails.py"
+        script.write_text(FAILS, encoding="utf-8")
         for path in (images.CACHE / "own-packages", EXAMPLES / "horovod", EXAMPLES / "parquet"):
             output("docker", "cp", str(path), f"{EDGE}:{HOME}")
-        for path in (EXAMPLES / "images/images.py", failing):
+        for path in (EXAMPLES / "images/images.py", script):
             output("docker", "cp", str(path), f"{EDGE}:{HOME}/horovod")
         nodes.execute(EDGE, "chown", "-R", "analyst:", HOME)
         home = "/opt/hadoop/etc/hadoop"  # HADOOP_HOME has it in every distribution; the image has only /etc/hadoop/conf

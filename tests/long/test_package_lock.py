@@ -99,7 +99,7 @@ def test_a_lock_is_waited_for_and_its_holder_is_named(image: str, holder: str, t
     assert re.search(pattern, output), output
     until(lambda: not succeeds("systemctl", "is-active", "--quiet", "holder"), 30, "its holder must end")
     nodes.execute(container, "systemctl", "reset-failed", "holder", check=False)
-    healed = play(image, tag)
-    assert healed.returncode == 0, healed.stdout
-    assert "changed=1 " in healed.stdout
+    second_run = play(image, tag)
+    assert second_run.returncode == 0, second_run.stdout
+    assert "changed=1 " in second_run.stdout
     play(image, "remove")

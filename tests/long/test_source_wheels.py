@@ -84,7 +84,9 @@ def test_a_recipe_yields_the_files_that_setup_yields(case: tuple[str, str], tmp_
         contents(wheel),
         contents(Path(source_wheels.make(entry.name, entry.sha256, str(source), str(recipe_directory)))),
     )
-    own = [{name: text for name, text in files.items() if not WRITTEN.fullmatch(name)} for files in (expected, actual)]
-    assert own[1].keys() == own[0].keys()
-    assert own[1] == own[0]
+    file_contents = [
+        {name: text for name, text in files.items() if not WRITTEN.fullmatch(name)} for files in (expected, actual)
+    ]
+    assert file_contents[1].keys() == file_contents[0].keys()
+    assert file_contents[1] == file_contents[0]
     assert stated(actual) == stated(expected)

@@ -68,10 +68,10 @@ class Cluster:
         }
         self.configure("rm", {})
         for name, address in NODES.items():
-            own = {"hostname": address, "bind-host": address, "address": f"{address}:{free_port(address)}"}
-            own |= {f"{service}.address": f"{address}:{free_port(address)}" for service in ("localizer", "webapp")}
-            own |= {f"{kind}-dirs": str(directory / name / kind) for kind in ("local", "log")}
-            self.configure(name, {f"yarn.nodemanager.{key}": value for key, value in own.items()})
+            settings = {"hostname": address, "bind-host": address, "address": f"{address}:{free_port(address)}"}
+            settings |= {f"{service}.address": f"{address}:{free_port(address)}" for service in ("localizer", "webapp")}
+            settings |= {f"{kind}-dirs": str(directory / name / kind) for kind in ("local", "log")}
+            self.configure(name, {f"yarn.nodemanager.{key}": value for key, value in settings.items()})
         self.program("yarn", f'[ "$1" = rmadmin ] && shift\nexec {self.java("$HADOOP_CONF_DIR", ADMIN)} "$@"\n')
         self.program("hdfs", f'[ "$1" = dfs ] && shift\nexec {self.java("$HADOOP_CONF_DIR", SHELL)} "$@"\n')
         for name in ("rm", *NODES):  # as systemctl restart

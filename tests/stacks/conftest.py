@@ -119,12 +119,12 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]):
     report = yield
-    installed = getattr(item, "funcargs", {}).get("lock")
-    if call.when == "call" and installed and report.skipped:
-        installed.answers[question(item)] = str(report.longrepr[2])
-    elif call.when == "call" and installed:
+    environment = getattr(item, "funcargs", {}).get("lock")
+    if call.when == "call" and environment and report.skipped:
+        environment.answers[question(item)] = str(report.longrepr[2])
+    elif call.when == "call" and environment:
         error = str(call.excinfo.value) if call.excinfo else ""
-        installed.answers[question(item)] = (
+        environment.answers[question(item)] = (
             tested.YES if report.passed else last_words(error.partition("\nassert ")[0], "")
         )
     return report
@@ -134,21 +134,21 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]):
 def lock(request: pytest.FixtureRequest) -> Iterator[Installed]:
     """Install and seal the environment; remove it when its questions are answered, and write them down."""
     stack, python = stacks.load_stack(request.param[0]), request.param[1]
-    installed = Installed(stack, python)
+    environment = Installed(stack, python)
     mirror.fetch_artifacts(stack.artifacts(python), MIRROR)
-    place(installed)
-    if installed.node:
+    place(environment)
+    if environment.node:
         try:
-            installed.node.install(installed.stack, installed.python, installed.path)
+            environment.node.install(environment.stack, environment.python, environment.path)
         except DemoError as error:
-            installed.failed = message_of(str(error))
-    yield installed
+            environment.failed = message_of(str(error))
+    yield environment
     today = datetime.datetime.now(datetime.timezone.utc).date().isoformat()
-    image = installed.node.image if installed.node else ""
+    image = environment.node.image if environment.node else ""
     identity = (stack.name, python, tested.digest(stack, python))
-    tested.write(tested.Record(*identity, image, today, installed.answers, installed.skipped))
-    if installed.node and not request.config.getoption("--keep-node"):
-        nodes.execute(installed.node.name, "sh", "-c", f"rm -rf {ROOT}/current {ROOT}/envs")
+    tested.write(tested.Record(*identity, image, today, environment.answers, environment.skipped))
+    if environment.node and not request.config.getoption("--keep-node"):
+        nodes.execute(environment.node.name, "sh", "-c", f"rm -rf {ROOT}/current {ROOT}/envs")
 
 
 def message_of(output: str) -> str:

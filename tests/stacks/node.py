@@ -51,7 +51,13 @@ def on_this_machine(version: str) -> Path | None:
 
 def borrowed() -> dict[str, Path]:
     """version -> interpreter, for the Pythons that locks need and some image lacks."""
-    versions = sorted({python for _, python in all_locks() if any(python not in own for own in OF_IMAGE.values())})
+    versions = sorted(
+        {
+            python
+            for _, python in all_locks()
+            if any(python not in image_versions for image_versions in OF_IMAGE.values())
+        }
+    )
     paths = {version: on_this_machine(version) for version in versions if version != "2.7"}
     return {version: path for version, path in paths.items() if path}
 
@@ -109,8 +115,8 @@ class Node:
 
     def interpreter(self, version: str) -> str:
         """The path of that Python on the node; a DemoError says why there is none."""
-        own = version in OF_IMAGE[self.image]
-        path = Path(f"/usr/bin/python{version}") if own else self.pythons.get(version)
+        is_of_image = version in OF_IMAGE[self.image]
+        path = Path(f"/usr/bin/python{version}") if is_of_image else self.pythons.get(version)
         if path is None:
             raise DemoError(f"Python {version} is not in the image {self.image}, and neither pyenv nor uv has it here.")
         completed = run(

@@ -52,11 +52,11 @@ def cuda():
 
     home = os.path.dirname(os.path.realpath(tf.__file__))  # as the kernel names it: an environment's name is a link
     for library in ("libtensorflow_framework.so.2", "libtensorflow_cc.so.2"):
-        loaded = ctypes.CDLL(os.path.join(home, library))
+        library_handle = ctypes.CDLL(os.path.join(home, library))
         for name in ("CudaRuntime", "Cublas", "CublasLt", "Cudnn", "Cufft", "Cusolver", "Cusparse"):
             function = "Get%sDsoHandle" % name
             try:
-                load = getattr(loaded, "_ZN3tsl8internal9DsoLoader%d%sEv" % (len(function), function))
+                load = getattr(library_handle, "_ZN3tsl8internal9DsoLoader%d%sEv" % (len(function), function))
             except AttributeError:
                 continue
             load.restype, load.argtypes = None, [ctypes.c_void_p]

@@ -48,8 +48,8 @@ def test_the_environment_is_installed_and_sealed(lock):
     if lock.skipped:
         pytest.skip(lock.skipped)
     assert not lock.failed, lock.failed
-    sealed = json.loads(lock.node.ask(["cat", f"{lock.path}/.deeplearning/sealed.json"]))
-    assert sealed["stack"] == lock.stack.name
+    seal = json.loads(lock.node.ask(["cat", f"{lock.path}/.deeplearning/sealed.json"]))
+    assert seal["stack"] == lock.stack.name
 
 
 @pytest.mark.question("imports")
@@ -60,13 +60,15 @@ def test_every_part_can_be_imported_at_the_locked_version(answers):
     problems = [f"{name}: {error}" for name, error in parts.items() if error]
     assert not problems, "; ".join(problems)
     assert results["versions"]["error"] is None, results["versions"]["error"]
-    installed = results["versions"]["value"]
-    differing = [
-        f"{name} is {installed.get(name)}, but the lock has {projects.get(name)}"
-        for name in sorted({*installed, *projects})
-        if name not in installed or name not in projects or Version(installed[name]) != Version(projects[name])
+    installed_versions = results["versions"]["value"]
+    differences = [
+        f"{name} is {installed_versions.get(name)}, but the lock has {projects.get(name)}"
+        for name in sorted({*installed_versions, *projects})
+        if name not in installed_versions
+        or name not in projects
+        or Version(installed_versions[name]) != Version(projects[name])
     ]
-    assert not differing, "; ".join(differing)
+    assert not differences, "; ".join(differences)
 
 
 @pytest.mark.question("computes")

@@ -153,8 +153,8 @@ def certificates(tmp_path_factory):
 @pytest.fixture
 def index():
     """A package index that answers as its faults say."""
-    with serving(Index()) as served:
-        yield served
+    with serving(Index()) as index:
+        yield index
 
 
 @pytest.fixture
@@ -164,23 +164,23 @@ def direct_index(monkeypatch):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(downloads, "SILENCE", 1)
     mirror_index._pages.clear()
-    with serving(Index()) as served:
-        yield served
+    with serving(Index()) as index:
+        yield index
 
 
 @pytest.fixture
 def disk_events(monkeypatch):
     """What is made to last, and what gets a name, in this order."""
     events = []
-    synced, renamed = os.fsync, os.rename
+    sync_file, rename_file = os.fsync, os.rename
 
     def fsync(descriptor):
         events.append(os.path.basename(os.readlink(f"/proc/self/fd/{descriptor}")))
-        synced(descriptor)
+        sync_file(descriptor)
 
     def rename(source, target):
         events.append(f"rename to {os.path.basename(target)}")
-        renamed(source, target)
+        rename_file(source, target)
 
     monkeypatch.setattr(os, "fsync", fsync)
     monkeypatch.setattr(os, "rename", rename)

@@ -50,8 +50,8 @@ def package(site: Path, name: str, version: str, requires: tuple[str, ...] = ())
     directory = site / f"{name}-{version}.dist-info"
     directory.mkdir(parents=True)
     (site / f"{name}.py").write_text(f"version = {version!r}\n")
-    required = "".join(f"Requires-Dist: {requirement}\n" for requirement in requires)
-    (directory / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n{required}")
+    requirement_lines = "".join(f"Requires-Dist: {requirement}\n" for requirement in requires)
+    (directory / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n{requirement_lines}")
     (directory / "WHEEL").write_text("Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
     files = [f"{name}.py", *(f"{directory.name}/{file}" for file in ("METADATA", "WHEEL", "RECORD"))]
     (directory / "RECORD").write_text("".join(f"{file},,\n" for file in files))

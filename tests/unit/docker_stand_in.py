@@ -111,8 +111,8 @@ def start(state: dict, rest: list[str]) -> int:
 
 
 def commit(state: dict, rest: list[str]) -> int:
-    old, installed = state["images"][rest[-1]], json.dumps([state["container"], state["wheels"]], sort_keys=True)
-    state["images"][rest[-1]] = {**old, "id": digest(old["id"] + installed)}
+    old, layer = state["images"][rest[-1]], json.dumps([state["container"], state["wheels"]], sort_keys=True)
+    state["images"][rest[-1]] = {**old, "id": digest(old["id"] + layer)}
     return 0
 
 

@@ -47,8 +47,8 @@ class Index:
         names = [name for name in self.files if name.startswith(project + "-")]
         digests = {name: self.announced.get(name, hashlib.sha256(self.files[name]).hexdigest()) for name in names}
         if self.form == "json":
-            listed = [{"filename": n, "url": f"../../files/{n}", "hashes": {"sha256": digests[n]}} for n in names]
-            return "application/vnd.pypi.simple.v1+json", json.dumps({"files": listed}).encode()
+            rows = [{"filename": n, "url": f"../../files/{n}", "hashes": {"sha256": digests[n]}} for n in names]
+            return "application/vnd.pypi.simple.v1+json", json.dumps({"files": rows}).encode()
         if self.form == "login":
             return "text/html", LOGIN
         links = "".join(f'<a href="../../files/{n}#sha256={digests[n]}">{n}</a><br/>' for n in names)

@@ -26,7 +26,7 @@ class Library:
 
 
 def host(root, gpus=1, answers=None, files=None, load=lambda path: Library(0), **expected):
-    promised = {"gpu_count": str(gpus), "driver": "535.104.05", **expected}
+    expectations = {"gpu_count": str(gpus), "driver": "535.104.05", **expected}
     files = {
         **(files or {}),
         "/run/systemd/system/here": "",  # booted: a host, not a container
@@ -35,7 +35,7 @@ def host(root, gpus=1, answers=None, files=None, load=lambda path: Library(0), *
         "/usr/lib64/libcuda.so.535.104.05": "",
         f"/boot/vmlinuz-{KERNEL}": "",
         f"/lib/modules/{KERNEL}/extra/nvidia.ko": "",
-        "/opt/deeplearning/etc/gpu-check.json": json.dumps(promised),
+        "/opt/deeplearning/etc/gpu-check.json": json.dumps(expectations),
     }
     for number in range(gpus):
         files[f"/sys/bus/pci/devices/{number}/vendor"] = "0x10de\n"

@@ -208,9 +208,14 @@ class Cloudera(Manager):
         ):
             return 400, {"message": "Unrecognized field, or a role that cannot be decommissioned."}
         number = 356 + len(self.commands)
-        running = {"id": number, "name": command.title(), "startTime": "2020-10-01T01:48:25.347Z", "active": True}
+        running_command = {
+            "id": number,
+            "name": command.title(),
+            "startTime": "2020-10-01T01:48:25.347Z",
+            "active": True,
+        }
         good = command != "start" or not self.out & set(names)
-        self.commands[number] = [running, {**running, "active": False, "success": good}]
+        self.commands[number] = [running_command, {**running_command, "active": False, "success": good}]
         if command == "decommission":
             self.out |= set(names)
             self.stopped |= set(names)
@@ -218,7 +223,7 @@ class Cloudera(Manager):
             self.out -= set(names)
         elif good:
             self.stopped -= set(names)
-        return 200, {"items": [running], "errors": []} if command == "start" else running
+        return 200, {"items": [running_command], "errors": []} if command == "start" else running_command
 
     def config_items(self, name: str, full: bool) -> list[dict[str, Any]]:
         known_settings = self.known if name == "cdsw" else {}
@@ -227,10 +232,10 @@ class Cloudera(Manager):
     def change(self, method: str, rest: list[str], body: Any) -> tuple[int, Any]:
         match method, rest:
             case "PUT", ["clusters", "cluster", "services", name, "config"] if name in self.services:
-                unknown = [item["name"] for item in body["items"] if item["name"] not in self.known]
-                if unknown:
+                unknown_names = [item["name"] for item in body["items"] if item["name"] not in self.known]
+                if unknown_names:
                     return 400, {
-                        "message": f"Unknown configuration attribute '{unknown[0]}' for service (type: 'CDSW')."
+                        "message": f"Unknown configuration attribute '{unknown_names[0]}' for service (type: 'CDSW')."
                     }
                 store(self.config[name], body["items"])
                 self.stale = True
@@ -241,13 +246,18 @@ class Cloudera(Manager):
                 return 200, {"items": setting_items(self.group_config[name], None)}
             case "POST", ["clusters", "cluster", "services", name, "commands", "restart"]:
                 number = 356 + len(self.commands)
-                running = {"id": number, "name": "Restart", "startTime": "2020-10-01T01:48:25.347Z", "active": True}
-                end_state = {**running, "active": False, "success": not self.restart_fails}
+                running_command = {
+                    "id": number,
+                    "name": "Restart",
+                    "startTime": "2020-10-01T01:48:25.347Z",
+                    "active": True,
+                }
+                end_state = {**running_command, "active": False, "success": not self.restart_fails}
                 if self.restart_fails:
                     end_state["resultMessage"] = "At least one service failed to start."
-                self.commands[number] = [running, end_state]
+                self.commands[number] = [running_command, end_state]
                 self.stale = self.restart_fails
-                return 200, running
+                return 200, running_command
             case "POST", [
                 "clusters",
                 "cluster",
@@ -500,8 +510,8 @@ def make_certificates(directory: Path) -> tuple[Path, Path]:
         builder = builder.not_valid_before(now - datetime.timedelta(1)).not_valid_after(now + datetime.timedelta(1))
         for extension, critical in extensions:
             builder = builder.add_extension(extension, critical)
-        signed = builder.sign(keys[issuer], hashes.SHA256())
-        return signed.public_bytes(serialization.Encoding.PEM)
+        certificate = builder.sign(keys[issuer], hashes.SHA256())
+        return certificate.public_bytes(serialization.Encoding.PEM)
 
     directory.mkdir(parents=True, exist_ok=True)
     ca, server = directory / "ca.pem", directory / "server.pem"

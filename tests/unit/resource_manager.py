@@ -87,8 +87,8 @@ def application(number: int, state: str, user: str = "anna", **more: Any) -> dic
     changes: dict[str, Any] = {"id": f"application_1795503116011_{number:04d}", "user": user, "state": state, **more}
     if state not in ("ACCEPTED", "RUNNING"):
         changes = {"runningContainers": -1, "resourceInfo": None, **changes}
-    recorded = WAITING if state == "ACCEPTED" else RECORDED
-    return {name: value for name, value in {**recorded, **changes}.items() if value is not None}
+    record = WAITING if state == "ACCEPTED" else RECORDED
+    return {name: value for name, value in {**record, **changes}.items() if value is not None}
 
 
 def gpus(value: int) -> dict[str, Any]:

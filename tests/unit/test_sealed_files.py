@@ -123,8 +123,8 @@ def forge_list(site: Site) -> None:
     """The list promises what a changed file has; its sha256 in the marker is that of the list that was written."""
     quietly(site.packages / "six.py", EVIL)
     path = state(site, "tensorflow.wheels")
-    sealed = hashlib.sha256(b"VERSION = '1.0'\n").hexdigest()
-    path.write_text(path.read_text().replace(sealed, hashlib.sha256(EVIL).hexdigest()))
+    sha256 = hashlib.sha256(b"VERSION = '1.0'\n").hexdigest()
+    path.write_text(path.read_text().replace(sha256, hashlib.sha256(EVIL).hexdigest()))
 
 
 @pytest.mark.parametrize(
@@ -173,8 +173,8 @@ def other_build(site: Site) -> None:
 def as_of_another_source(site: Site) -> None:
     """Sealed with bytecode, but of another source: the seal's list has another sha256 for six.py."""
     path = state(site, "files.txt")
-    sealed = hashlib.sha256(b"VERSION = '1.0'\n").hexdigest()
-    path.write_text(path.read_text().replace(sealed, "0" * 64))
+    sha256 = hashlib.sha256(b"VERSION = '1.0'\n").hexdigest()
+    path.write_text(path.read_text().replace(sha256, "0" * 64))
     seal = json.loads(state(site, "sealed.json").read_text())
     seal["files_sha256"] = hashlib.sha256(path.read_bytes()).hexdigest()
     state(site, "sealed.json").write_text(json.dumps(seal))
@@ -251,9 +251,9 @@ def test_every_python_loads_the_bytecode_that_was_copied(tmp_path: Path, python:
     source = tmp_path / "old/lib/module.py"
     source.write_bytes(text)
     os.utime(source, (wheel_files.TIME, wheel_files.TIME))
-    described = subprocess.check_output([python, "-c", sealed_files.BUILD], text=True)
-    build = sealed_files.build_of_python(described)
-    assert build["version"].startswith(described.split()[0])
+    description = subprocess.check_output([python, "-c", sealed_files.BUILD], text=True)
+    build = sealed_files.build_of_python(description)
+    assert build["version"].startswith(description.split()[0])
     new = subprocess.check_output([python, "-c", "import sys; print(sys.version_info >= (3, 7))"], text=True)
     mode = ["--invalidation-mode", "unchecked-hash"] if new.strip() == "True" else []
     subprocess.run([python, "-m", "compileall", "-q", *mode, str(source)], check=True)
@@ -269,17 +269,17 @@ def test_every_python_loads_the_bytecode_that_was_copied(tmp_path: Path, python:
         str(len(text)),
     ]
     answer = subprocess.check_output([python, "-B", "-c", AS_ON_A_HOST + COPY, UTILITIES, *argv], text=True)
-    copied = tmp_path / "new" / sealed_files.bytecode_path("lib/module.py", build["tag"])
+    bytecode_file = tmp_path / "new" / sealed_files.bytecode_path("lib/module.py", build["tag"])
     assert answer.splitlines()[-1].replace("(", "").replace(")", "").replace(",", "") == f"True {not stale}"
-    assert copied.exists() is not stale
+    assert bytecode_file.exists() is not stale
     if stale:
         return
-    before = copied.stat()
+    before = bytecode_file.stat()
     shutil.rmtree(tmp_path / "old")
     run = [python, "-c", "import sys; sys.path[:0] = [sys.argv[1]]; import module; print(module.where)"]
     output = subprocess.check_output([*run, str(tmp_path / "new/lib")], text=True, env={"PATH": "/usr/bin:/bin"})
     assert output.strip() == str(tmp_path / "new/lib/module.py")
-    after = copied.stat()
+    after = bytecode_file.stat()
     assert (after.st_ino, after.st_mtime_ns) == (before.st_ino, before.st_mtime_ns)  # loaded, and not made again
 
 

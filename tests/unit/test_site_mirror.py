@@ -71,8 +71,8 @@ class Site:
         (self.directory / "stacks" / "locks" / f"{STACK}.txt").write_text("\n".join(lines) + "\n")
 
     def hosts(self, groups: dict[str, list[str]]) -> None:
-        listed = {group: {"hosts": dict.fromkeys(names, {})} for group, names in groups.items()}
-        (self.directory / "hosts.yml").write_text(yaml.safe_dump({"all": {"children": listed}}))
+        children = {group: {"hosts": dict.fromkeys(names, {})} for group, names in groups.items()}
+        (self.directory / "hosts.yml").write_text(yaml.safe_dump({"all": {"children": children}}))
 
     def file(self, name: str, content: bytes) -> dict[str, str]:
         """A file that the site names in mirror_files."""
@@ -232,10 +232,10 @@ def test_a_named_stack_decides_between_those_that_fit_the_constraints(site: Site
 def test_a_vaulted_inventory_is_read_with_its_password(site: Site, tmp_path: Path, capsys: Any) -> None:
     (tmp_path / "password").write_text("word")
     (site.directory / "host_vars").mkdir()
-    vaulted = site.directory / "host_vars" / "mirror1.yml"
-    vaulted.write_text(yaml.safe_dump({"mirror_environment": {"https_proxy": "http://svc:canary@proxy:3128"}}))
+    vault_file = site.directory / "host_vars" / "mirror1.yml"
+    vault_file.write_text(yaml.safe_dump({"mirror_environment": {"https_proxy": "http://svc:canary@proxy:3128"}}))
     completed = ansible_programs.run(
-        "ansible-vault", "encrypt", vaulted, "--vault-password-file", tmp_path / "password"
+        "ansible-vault", "encrypt", vault_file, "--vault-password-file", tmp_path / "password"
     )
     assert completed.returncode == 0
     assert site.run("list") == 1
@@ -257,12 +257,12 @@ def test_the_plan_and_the_program_ask_for_the_same_environments() -> None:
     engine = {"cdsw_engine_stack": "tf1.15-cpu-py36-el7"}
     engines = [make_host(**engine), make_host("engine1", ("cdsw_engine_host",), **engine)]
     hosts = [*engines, make_host("mirror1", ("mirror_host",))]
-    planned = plan.make_plan(hosts, REPOSITORY)
-    assert planned.problems == []
-    listed = mirror_contents.contents(hosts, (), REPOSITORY, str)
-    assert listed.problems == []
-    pairs = [[name, python] for name, python in listed.environments]
-    assert sorted(planned.hosts["mirror1"]["mirror_environments"]) == sorted(pairs)
+    site_plan = plan.make_plan(hosts, REPOSITORY)
+    assert site_plan.problems == []
+    mirror_content = mirror_contents.contents(hosts, (), REPOSITORY, str)
+    assert mirror_content.problems == []
+    pairs = [[name, python] for name, python in mirror_content.environments]
+    assert sorted(site_plan.hosts["mirror1"]["mirror_environments"]) == sorted(pairs)
     assert ["tf1.15-cpu-py36-el7", "3.6"] in pairs
 
 

@@ -97,8 +97,8 @@ def test_packages_without_a_lock_are_refused_with_the_command(site):
 def test_packages_make_a_stack_of_its_own_with_its_own_digest(site, monkeypatch):
     text = load_stack(BASE).lock("3.11").text
     line = f"pandas==2.3.0 --hash=sha256:{'a' * 64}  # pandas-2.3.0-cp311-cp311-manylinux_2_17_x86_64.whl 9\n"
-    added = text.replace("# component: tensorflow\n", f"# component: tensorflow\n{line}")
-    monkeypatch.setattr(lock_maker, "make_lock", lambda *_, **__: added)
+    lock_text = text.replace("# component: tensorflow\n", f"# component: tensorflow\n{line}")
+    monkeypatch.setattr(lock_maker, "make_lock", lambda *_, **__: lock_text)
     assert lock_maker.main([BASE, "--extra", "pandas", "--stacks", str(site)]) == 0
     host_target = resolve(deeplearning_request=BASE, deeplearning_extra_packages=["pandas"])
     assert host_target.problems == []
@@ -127,32 +127,32 @@ def indexes(tmp_path, monkeypatch):
     """The site's index, and another one with newer versions that every other setting of uv and pip names."""
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
     monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "cache"))
-    with serving(Index()) as own, serving(Index()) as public:
-        for index, version in ((own, "1.0"), (public, "99.0")):
+    with serving(Index()) as own_index, serving(Index()) as public:
+        for index, version in ((own_index, "1.0"), (public, "99.0")):
             path = wheel(tmp_path, "internal", version)
             index.artifact(path.name, path.read_bytes())
-        monkeypatch.setenv("PIP_INDEX_URL", f"{own.url}/simple")
+        monkeypatch.setenv("PIP_INDEX_URL", f"{own_index.url}/simple")
         for name in ("UV_INDEX", "UV_DEFAULT_INDEX", "UV_INDEX_URL", "UV_EXTRA_INDEX_URL", "PIP_EXTRA_INDEX_URL"):
             monkeypatch.setenv(name, f"{public.url}/simple")
         monkeypatch.setenv("UV_FIND_LINKS", f"{public.url}/wheels/")
         monkeypatch.setenv("UV_INDEX_STRATEGY", "unsafe-best-match")
-        yield own, public
+        yield own_index, public
 
 
 def test_the_sites_index_alone_is_asked_for_versions(indexes):
-    own, public = indexes
+    own_index, public = indexes
     assert lock_maker.resolve(["internal"], "3.11", "2.34") == {"internal": "1.0"}
-    assert "/simple/internal/" in [path for path, _ in own.requests]
+    assert "/simple/internal/" in [path for path, _ in own_index.requests]
     assert public.requests == []
 
 
 def test_a_login_of_the_sites_index_is_in_no_command_line(indexes, monkeypatch):
-    own, _ = indexes
-    own.login = "reader:a-secret"
+    own_index, _ = indexes
+    own_index.login = "reader:a-secret"
     commands = []
     run = subprocess.run
     monkeypatch.setattr(subprocess, "run", lambda argv, **named: commands.append(argv) or run(argv, **named))
-    monkeypatch.setenv("PIP_INDEX_URL", f"{own.url}/simple".replace("//", f"//{own.login}@"))
+    monkeypatch.setenv("PIP_INDEX_URL", f"{own_index.url}/simple".replace("//", f"//{own_index.login}@"))
     assert lock_maker.resolve(["internal"], "3.11", "2.34") == {"internal": "1.0"}
     assert "a-secret" not in str(commands)
     with pytest.raises(lock_maker.StackError) as error:
@@ -176,7 +176,7 @@ def test_what_is_no_list_of_packages_is_refused(site, packages):
 
 @pytest.mark.parametrize("text", ["pandas >> 2", *DIRECT])
 def test_a_package_that_is_not_from_the_index_is_refused(site, indexes, monkeypatch, capsys, text):
-    own, public = indexes
+    own_index, public = indexes
     [problem] = resolve(deeplearning_request=BASE, deeplearning_extra_packages=[text]).problems
     assert "must be a name" in problem
     assert lock_maker.main([BASE, f"--extra={text}", "--stacks", str(site)]) == 1
@@ -184,7 +184,7 @@ def test_a_package_that_is_not_from_the_index_is_refused(site, indexes, monkeypa
     copy_stack(site, "ours-el9", requirements={"tensorflow": ["tensorflow-cpu==2.15.1", text]})
     assert lock_maker.main(["ours-el9", "--stacks", str(site)]) == 1
     assert "must be a name" in capsys.readouterr().err
-    assert own.requests == public.requests == []
+    assert own_index.requests == public.requests == []
 
 
 @pytest.mark.parametrize("python", ["3.9", "3.11"])

@@ -62,9 +62,9 @@ def test_the_home_has_sparks_layout(tmp_path: Path) -> None:
 
 def test_downloads_of_killed_runs_are_removed(tmp_path: Path) -> None:
     sha256 = archive(tmp_path / "pyspark-9.tar.gz")
-    downloads, running = tmp_path / "downloads", f"pyspark-9.tar.gz-{os.getpid()}"
+    downloads, running_download = tmp_path / "downloads", f"pyspark-9.tar.gz-{os.getpid()}"
     downloads.mkdir()
-    for name in ("pyspark-9.tar.gz-99999999", "pyspark-9.tar.gz-99999999.part-99999999", running, "cuda.run"):
+    for name in ("pyspark-9.tar.gz-99999999", "pyspark-9.tar.gz-99999999.part-99999999", running_download, "cuda.run"):
         (downloads / name).touch()
     answer = host_modules.run(
         "spark_home",
@@ -75,7 +75,7 @@ def test_downloads_of_killed_runs_are_removed(tmp_path: Path) -> None:
         root=str(tmp_path / "root"),
     )
     assert answer["changed"], answer
-    assert sorted(path.name for path in downloads.iterdir()) == ["cuda.run", running]
+    assert sorted(path.name for path in downloads.iterdir()) == ["cuda.run", running_download]
 
 
 def test_a_whole_home_is_left_alone(tmp_path: Path) -> None:

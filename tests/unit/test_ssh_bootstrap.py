@@ -164,8 +164,8 @@ def run(keypair, known_hosts, monkeypatch, capsys):
                 *options,
             ]
         )
-        captured = capsys.readouterr()
-        return code, json.loads(captured.out or "[]"), captured.err
+        streams = capsys.readouterr()
+        return code, json.loads(streams.out or "[]"), streams.err
 
     return run
 
@@ -255,7 +255,7 @@ def test_a_host_that_lacks_something_is_told(run, server, change, words):
 
 def test_a_changed_host_key_is_refused_whatever_was_asked(run, server, known_hosts):
     run(server)
-    recorded = known_hosts.read_text()
+    content = known_hosts.read_text()
     server.authorized_keys.unlink()
     server.host_key = paramiko.ECDSAKey.generate()
     server.password_tries.clear()
@@ -264,7 +264,7 @@ def test_a_changed_host_key_is_refused_whatever_was_asked(run, server, known_hos
     assert "nothing was sent to it" in problems([result])
     assert "ssh-keygen -f" in problems([result])
     assert server.password_tries == []
-    assert known_hosts.read_text() == recorded
+    assert known_hosts.read_text() == content
     assert not server.authorized_keys.exists()
 
 
@@ -348,19 +348,19 @@ def test_root_needs_no_sudo(run, server):
 
 
 def test_a_host_that_is_down_does_not_stop_the_others(run, start):
-    first, down, second = start(), start(), start()
-    down.close()
-    code, results, _ = run(first, down, second)
+    first, closed_host, second = start(), start(), start()
+    closed_host.close()
+    code, results, _ = run(first, closed_host, second)
     assert code == 2
     assert [result["problems"] == [] for result in results] == [True, False, True]
     assert "does not answer" in problems(results)
 
 
 def test_a_host_that_hangs_after_the_login_is_bounded(run, start):
-    fine, hanging = start(), start()
-    hanging.hang = True
+    good_host, hanging_host = start(), start()
+    hanging_host.hang = True
     begin = time.monotonic()
-    code, results, _ = run(fine, hanging, options=("--accept-new", "--timeout=1"))
+    code, results, _ = run(good_host, hanging_host, options=("--accept-new", "--timeout=1"))
     assert time.monotonic() - begin < 10
     assert code == 2
     assert "did not answer within 1 s" in problems(results)
@@ -514,9 +514,9 @@ def test_the_password_comes_from_a_vault(vault):
 
 def test_a_vault_that_is_not_yaml_never_shows_its_content(vault):
     path = vault(f"ansible_password: {PASSWORD}: [\n")
-    with pytest.raises(Misuse, match="must hold a line 'ansible_password") as caught:
+    with pytest.raises(Misuse, match="must hold a line 'ansible_password") as error:
         credentials.vault_password(path, "opener")
-    text = "".join(traceback.format_exception(caught.value))
+    text = "".join(traceback.format_exception(error.value))
     assert PASSWORD not in text
 
 

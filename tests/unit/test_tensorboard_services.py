@@ -37,10 +37,10 @@ def test_a_service_needs_work_once_and_again_when_it_or_the_environment_changes(
     current_host = after(host, planned(host))
     assert "tensorboard" in needs(planned(host), "edge1")
     assert needs(planned(current_host), "edge1") == []
-    moved = replace(
+    moved_host = replace(
         current_host, variables={**current_host.variables, "tensorboard_services": [{**ANNA, "port": 6200}]}
     )
-    assert needs(planned(moved), "edge1") == ["tensorboard"]
+    assert needs(planned(moved_host), "edge1") == ["tensorboard"]
     other_stack = replace(
         current_host, variables={**current_host.variables, "deeplearning_request": "tf1.15-cpu-py27-el7"}
     )
@@ -99,8 +99,8 @@ def test_a_stack_without_tensorboard_is_refused() -> None:
     ],
 )
 def test_what_systemd_would_read_otherwise_is_refused(change: dict[str, Any]) -> None:
-    accepted = {"tensorboard_services": [{**ANNA, **LOGIN}]}
-    assert inputs.check(accepted, REPOSITORY).problems == []
+    variables = {"tensorboard_services": [{**ANNA, **LOGIN}]}
+    assert inputs.check(variables, REPOSITORY).problems == []
     (problem,) = inputs.check({"tensorboard_services": [{**ANNA, **LOGIN, **change}]}, REPOSITORY).problems
     assert problem.startswith("tensorboard_services must be ")
 

@@ -621,16 +621,16 @@ def follow(answers: list[Any], check: bool = False, started: dict[str, Any] | No
     action.args = {"root": "/x", "key": KEY, "spec": {"version": "1.15.0", "provenance": DECIDED}}
     action._task = SimpleNamespace(check_mode=check, action="tensorflow_build", args=action.args)
     action.variables, action.changed, action.diff = {"inventory_hostname": "build01"}, False, []
-    waiting = [{"changed": True, **(started or RUNNING)}, *answers]
+    results = [{"changed": True, **(started or RUNNING)}, *answers]
 
     def ask(name: str, **_: Any) -> Any:
-        answer = waiting.pop(0)
+        answer = results.pop(0)
         if isinstance(answer, Exception):
             raise answer
         return answer
 
     action.ask_module = ask
-    return {**action.act(), "changed": action.changed, "left": waiting}
+    return {**action.act(), "changed": action.changed, "left": results}
 
 
 def test_a_build_is_followed_to_its_end() -> None:

@@ -43,9 +43,9 @@ def edge(host: SimpleNamespace) -> SimpleNamespace:
     root = str(host.environment)
     sizes = {path: status.st_size for path, status in environment_tree.entries(root.encode())}
     digests = environment_bytes.contents(root, sizes)
-    listed = environment_bytes.manifest({path: (digests[path], size) for path, size in sizes.items()})
-    (host.environment / ".deeplearning/files.txt").write_bytes(listed)
-    seal = {"files_sha256": hashlib.sha256(listed).hexdigest(), "contents_sha256": "e816b0467f4a" + 52 * "0"}
+    manifest = environment_bytes.manifest({path: (digests[path], size) for path, size in sizes.items()})
+    (host.environment / ".deeplearning/files.txt").write_bytes(manifest)
+    seal = {"files_sha256": hashlib.sha256(manifest).hexdigest(), "contents_sha256": "e816b0467f4a" + 52 * "0"}
     (host.environment / ".deeplearning/sealed.json").write_text(json.dumps(seal))
     aside = host.tmp / "aside"
     aside.mkdir()
@@ -77,10 +77,10 @@ def test_the_archive_has_the_sealed_environment_and_nothing_else(edge: SimpleNam
     )
     assert names == ["bin/python", SITE + "größe.py", SITE + "large.so", "lib64"]
     for name in names:
-        packed, sealed = (
+        packed_content, sealed_content = (
             environment_bytes.content(bytes(tree / name)) for tree in (unpack_directory, edge.environment)
         )
-        assert packed == sealed
+        assert packed_content == sealed_content
     assert [os.access(unpack_directory / name, os.X_OK) for name in ("bin/python", SITE + "large.so")] == [True, False]
     assert edge.archive.stat().st_mode & 0o777 == 0o644
 

@@ -411,6 +411,6 @@ def test_the_first_error_is_that_of_the_executor_that_failed_first(logs: list[st
 
 def test_the_scripts_own_error_is_in_the_drivers_output() -> None:
     traceback = "Traceback (most recent call last):\n  File x\nKeyError: 'mine'\n"
-    exited = "26/11/24 00:48:58 ERROR ApplicationMaster: User application exited with status 1\n"
-    text = collected((DRIVER_CONTAINER, "data2", "stderr", exited), (DRIVER_CONTAINER, "data2", "stdout", traceback))
+    exit_line = "26/11/24 00:48:58 ERROR ApplicationMaster: User application exited with status 1\n"
+    text = collected((DRIVER_CONTAINER, "data2", "stderr", exit_line), (DRIVER_CONTAINER, "data2", "stdout", traceback))
     assert first_error(text) == f"{DRIVER_CONTAINER} on data2: KeyError: 'mine'"

@@ -84,8 +84,8 @@ def test_an_age_is_short(seconds: int, age: str) -> None:
 
 def test_if_yarn_hides_times_the_last_ones_come_by_their_numbers(host: SimpleNamespace) -> None:
     """With yarn.acl.enable and without a login."""
-    hidden = [application(number, "KILLED", startedTime=0, finishedTime=0) for number in range(1, 13)]
-    host.yarn.answer = Cluster(*hidden).answer
+    old_applications = [application(number, "KILLED", startedTime=0, finishedTime=0) for number in range(1, 13)]
+    host.yarn.answer = Cluster(*old_applications).answer
     lines = [line.split() for line in run(host, "jobs").output.splitlines()[1:]]
     assert [(line[0][-2:], line[-4]) for line in lines][:2] == [("12", "-"), ("11", "-")]
 
@@ -190,10 +190,10 @@ def test_an_application_that_waits_has_no_logs(host: SimpleNamespace) -> None:
 
 def test_missing_logs_are_explained_and_yarns_reason_is_not_a_line_of_a_log(host: SimpleNamespace) -> None:
     host.yarn.answer = Cluster(application(1, "FAILED", logAggregationStatus="DISABLED")).answer
-    connected = "2024-11-24 10:00:00,123 INFO client.DefaultNoHARMFailoverProxyProvider: Connecting to ResourceManager at master1/10.0.0.1:8032\n"
-    missing = "File /tmp/logs/anna/bucket-logs-tfile/0001/application_1795503116011_0001 does not exist\n\n"
+    connection_line = "2024-11-24 10:00:00,123 INFO client.DefaultNoHARMFailoverProxyProvider: Connecting to ResourceManager at master1/10.0.0.1:8032\n"
+    missing_line = "File /tmp/logs/anna/bucket-logs-tfile/0001/application_1795503116011_0001 does not exist\n\n"
     reason = f"Can not find the logs for the application: {NAME} with the appOwner: anna\n"
-    yarn_prints(host, error=connected + missing + reason, status=255)
+    yarn_prints(host, error=connection_line + missing_line + reason, status=255)
     completed = run(host, "logs", NAME)
     assert completed.code == outcome.FAILED
     assert f"yarn logs -applicationId {NAME} failed: {reason.strip()}\n" in completed.error

@@ -121,8 +121,8 @@ def test_the_users_setting_comes_last_and_counts() -> None:
 
 
 def test_the_driver_gets_what_the_executors_get() -> None:
-    own = {"LD_LIBRARY_PATH": "/cuda", "PYTHONPATH": "/mine", "PATH": "/bin"}
-    environment = spark.driver_environment(own, "/spark", "/env", HADOOP)
+    user_variables = {"LD_LIBRARY_PATH": "/cuda", "PYTHONPATH": "/mine", "PATH": "/bin"}
+    environment = spark.driver_environment(user_variables, "/spark", "/env", HADOOP)
     assert environment["LD_LIBRARY_PATH"] == HADOOP["LD_LIBRARY_PATH"] + ":/cuda"
     assert environment["CLASSPATH"] == HADOOP["CLASSPATH"]
     assert environment["PATH"] == "/env/bin:/bin"
@@ -134,8 +134,8 @@ def test_the_driver_gets_what_the_executors_get() -> None:
 )
 def test_executors_of_spark_2_3_get_the_users_packages_by_the_drivers_path(spark_home: str, path: str) -> None:
     """It writes the driver's PYTHONPATH over spark.executorEnv.PYTHONPATH (SPARK-22151); YARN puts the container's directory in."""
-    own = SimpleNamespace(site="/mine/site")
-    assert spark.driver_environment({}, spark_home, "/env", HADOOP, own)["PYTHONPATH"] == path
+    user_venv = SimpleNamespace(site="/mine/site")
+    assert spark.driver_environment({}, spark_home, "/env", HADOOP, user_venv)["PYTHONPATH"] == path
 
 
 HOSTNAME, RM_IDS = "yarn.resourcemanager.hostname", "yarn.resourcemanager.ha.rm-ids"

@@ -97,8 +97,8 @@ def test_both_ends_of_a_long_answer_are_reported() -> None:
     ],
 )
 def test_a_lock_of_the_site_that_excludes_a_package_is_named(line: str, excludes: bool) -> None:
-    own = "# BEGIN deeplearning nvidia_driver\nc-0:1-1.*\n# END deeplearning nvidia_driver\n"
-    reasons = list(transactions.reasons(DNF, TABLE.format(""), ABORTED, f"{own}\n# site\n{line}\n"))
+    own_locks = "# BEGIN deeplearning nvidia_driver\nc-0:1-1.*\n# END deeplearning nvidia_driver\n"
+    reasons = list(transactions.reasons(DNF, TABLE.format(""), ABORTED, f"{own_locks}\n# site\n{line}\n"))
     assert reasons == [f"{transactions.LOCKS['dnf']} has locks that are not of this project: {line}"] * excludes
 
 

@@ -44,8 +44,8 @@ def test_the_content_gets_the_name_with_a_mark_and_the_older_directory(tmp_path:
 
 def test_every_file_is_on_the_disk_before_the_mark_and_the_name(tmp_path: Path, disk_events: list[str]) -> None:
     """What a power failure leaves: a mark only beside complete libraries, and the name only with the mark."""
-    packed = archive(tmp_path, "new", "lib/libcudnn.so.8", "include/cudnn.h")
-    unpacked_archive.unpack(packed, str(tmp_path / "cudnn-8"), "aa", run)
+    archive_path = archive(tmp_path, "new", "lib/libcudnn.so.8", "include/cudnn.h")
+    unpacked_archive.unpack(archive_path, str(tmp_path / "cudnn-8"), "aa", run)
     marks = [[f".draft-{name}", f"rename to {name}", "cudnn-8"] for name in (".sizes.json", ".sha256")]
     last_events = [*marks[0], *marks[1], "rename to cudnn-8", tmp_path.name]
     assert set(disk_events[: -len(last_events)]) >= {"libcudnn.so.8", "cudnn.h", "lib", "include"}
@@ -88,10 +88,10 @@ def test_what_a_killed_run_left_is_no_obstacle(tmp_path: Path) -> None:
 
 
 def test_an_archive_that_tar_cannot_read_leaves_everything_as_it_was(tmp_path: Path, place: Path) -> None:
-    broken = tmp_path / "broken.tar.gz"
-    broken.write_bytes(b"no archive")
+    archive_file = tmp_path / "broken.tar.gz"
+    archive_file.write_bytes(b"no archive")
     with pytest.raises(OSError, match="tar ended with status 2"):
-        unpacked_archive.unpack(str(broken), str(place), "bb", run)
+        unpacked_archive.unpack(str(archive_file), str(place), "bb", run)
     assert has_the_first(place)
 
 

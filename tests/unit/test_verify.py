@@ -137,8 +137,8 @@ def test_the_exit_status_tells(tmp_path: Path, expected: list[str], code: int) -
     assert (tmp_path / "report/report.txt").read_text().count("\n") >= 2
     run = json.loads((tmp_path / "report/run.json").read_text())
     assert (run["inventory"], run["at"] > 0) == (str(tmp_path / "hosts"), True)
-    verified = last_verify(tmp_path / "report", [str(tmp_path / "hosts")])  # what playbooks/report.yml reads
-    assert (verified["data1"]["questions"], len(verified["data1"]["failed"])) == (2, code)
+    verification = last_verify(tmp_path / "report", [str(tmp_path / "hosts")])  # what playbooks/report.yml reads
+    assert (verification["data1"]["questions"], len(verification["data1"]["failed"])) == (2, code)
 
 
 def test_a_suite_that_asks_nothing_is_no_success(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

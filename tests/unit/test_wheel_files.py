@@ -64,8 +64,8 @@ def tree(root: Path) -> dict[str, tuple[int, bytes]]:
     for path in sorted(root.rglob("*")):
         name = str(path.relative_to(root))
         records = (".pyc", "/INSTALLER", "/REQUESTED", "/direct_url.json", "/RECORD")
-        own = name.endswith(records) or name in ("bin/demo-main", "bin/pip3.9")
-        if path.is_file() and not path.is_symlink() and not own:
+        is_own = name.endswith(records) or name in ("bin/demo-main", "bin/pip3.9")
+        if path.is_file() and not path.is_symlink() and not is_own:
             content[name] = (path.stat().st_mode & 0o777, path.read_bytes().replace(str(root).encode(), b"ROOT"))
     return content
 

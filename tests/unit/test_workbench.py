@@ -208,8 +208,8 @@ def test_a_pending_restart_is_read(tmp_path: Path, record: str, pending: bool) -
 
 def test_a_pending_restart_is_planned_though_the_receipt_is_right() -> None:
     first = made(cdsw_host(settings=WANTED))
-    killed = cdsw_host(settings=WANTED, restart_pending=True, variables={"cdsw_restart_allowed": True})
-    site_plan = made(after(killed, first))
+    killed_host = cdsw_host(settings=WANTED, restart_pending=True, variables={"cdsw_restart_allowed": True})
+    site_plan = made(after(killed_host, first))
     (row,) = [row for row in site_plan.rows if row.component == "cdsw"]
     assert row.reason == "a restart of CDSW is pending"
     assert site_plan.restarts
@@ -292,8 +292,8 @@ def test_a_removal_that_waits_for_its_window_stays_in_the_plan() -> None:
 
 def test_a_switch_that_waits_for_its_window_is_no_reason_to_verify_again() -> None:
     host = cdsw_host()
-    waiting = after(host, made(host))
-    assert made(waiting).hosts["cdsw1"]["needs"] == ["cdsw"]
+    waiting_host = after(host, made(host))
+    assert made(waiting_host).hosts["cdsw1"]["needs"] == ["cdsw"]
 
 
 def test_an_unreadable_release_leaves_cdsw_alone() -> None:

@@ -222,8 +222,8 @@ def test_a_container_executor_that_starts_no_container_is_refused(version: str, 
     problems = made(data(node), master()).problems
     assert [words for words in problems if "no container starts (YARN-10391)" in words] == problems
     assert bool(problems) is refused
-    isolated = {**node, "yarn": {**node["yarn"], "files": {}}}
-    assert made(data(isolated), master()).problems == [], "without LinuxContainerExecutor"
+    isolated_host = {**node, "yarn": {**node["yarn"], "files": {}}}
+    assert made(data(isolated_host), master()).problems == [], "without LinuxContainerExecutor"
 
 
 def test_the_settings_of_the_isolation_are_the_same_in_both_files() -> None:
@@ -519,9 +519,11 @@ def test_the_reader_answers_with_settings_that_matter_alone(tmp_path: Path) -> N
 def test_a_removal_needs_the_permission_and_shows_what_comes_back() -> None:
     answer = has(yarn_gpu={"files": [f"{CONF}/yarn-site.xml"], "services": ["nodemanager"]})
     request = removal.Request(confirmed=True)
-    planned = removal.make({"data1": answer}, [], [], request)
-    assert f"yarn_gpu      settings for GPUs of {CONF}/yarn-site.xml, as before; NodeManager restart" in planned.text
-    assert [problem for problem in planned.problems if "yarn_gpu_restart_allowed is not true" in problem]
+    removal_plan = removal.make({"data1": answer}, [], [], request)
+    assert (
+        f"yarn_gpu      settings for GPUs of {CONF}/yarn-site.xml, as before; NodeManager restart" in removal_plan.text
+    )
+    assert [problem for problem in removal_plan.problems if "yarn_gpu_restart_allowed is not true" in problem]
     allowed_plan = removal.make({"data1": answer}, [], [], removal.Request(confirmed=True, yarn_restart_allowed=True))
     assert allowed_plan.problems == []
     assert allowed_plan.hosts == {"data1": ["yarn_gpu"]}

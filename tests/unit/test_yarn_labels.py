@@ -73,11 +73,11 @@ def yarn(tmp_path: Path) -> Iterator[Yarn]:
         if "/nodes" in path:
             if state.get("later"):
                 manager.state = {**state, "nodes": state["later"], "later": None}
-            labelled = [(name, {"nodeLabels": [label]} if label else {}) for name, label in state["nodes"].items()]
+            node_labels = [(name, {"nodeLabels": [label]} if label else {}) for name, label in state["nodes"].items()]
             return {
                 "nodes": {
                     "node": [
-                        {"nodeHostName": name, "state": "RUNNING", **label_fields} for name, label_fields in labelled
+                        {"nodeHostName": name, "state": "RUNNING", **label_fields} for name, label_fields in node_labels
                     ]
                 }
             }
@@ -90,8 +90,8 @@ def yarn(tmp_path: Path) -> Iterator[Yarn]:
 
 
 def test_a_batch_gets_its_labels_by_two_commands_and_a_second_run_by_none(yarn: Yarn) -> None:
-    planned = yarn.run(data1="gpu", data2="gpu", check=True)
-    assert (planned["changed"], planned["diff"]["after"]) == (True, "data1 gpu\ndata2 gpu\n")
+    preview = yarn.run(data1="gpu", data2="gpu", check=True)
+    assert (preview["changed"], preview["diff"]["after"]) == (True, "data1 gpu\ndata2 gpu\n")
     assert (yarn.state["commands"], yarn.record.exists()) == ([], False)
     assert yarn.run(data1="gpu", data2="gpu")["changed"]
     commands = [["-addToClusterNodeLabels", "gpu(exclusive=true)"], ["-replaceLabelsOnNode", "data1=gpu data2=gpu"]]

@@ -152,8 +152,8 @@ def lock_lines(tmp_path: Path, kernels: list[str], headers: list[str]) -> list[s
     """What the role writes into yum's lock list on a host with these kernels and headers."""
     (tmp_path / "etc").mkdir()
     (tmp_path / "etc/redhat-release").write_text("Red Hat Enterprise Linux Server release 7.9 (Maipo)")
-    listed = [f"kernel {version}" for version in kernels] + [f"kernel-devel {version}" for version in headers]
-    host = gpu_host_info.Host(str(tmp_path), lambda argv: "\n".join(listed) if argv[0] == "rpm" else None)
+    package_lines = [f"kernel {version}" for version in kernels] + [f"kernel-devel {version}" for version in headers]
+    host = gpu_host_info.Host(str(tmp_path), lambda argv: "\n".join(package_lines) if argv[0] == "rpm" else None)
     return host.read()["locks"]["lines"]
 
 

@@ -273,8 +273,8 @@ def test_the_plan_names_hostile_hosts_and_is_made_for_all_others(site: Site) -> 
     assert unreachable_hosts == {
         f"bad-{attack}" for attack in set(ssh_stand_in.ATTACKS) - {"keys", "failed", "skipped"}
     }, output
-    changing = set(HONEST) - {"master1"}
-    assert all(re.search(rf"^  (\S.*, )?{host}(, |$)", output, re.MULTILINE) for host in changing), output
+    changing_hosts = set(HONEST) - {"master1"}
+    assert all(re.search(rf"^  (\S.*, )?{host}(, |$)", output, re.MULTILINE) for host in changing_hosts), output
     assert code == 4, output  # Ansible's status for unreachable hosts
 
 
@@ -282,13 +282,15 @@ def test_the_plan_names_hostile_hosts_and_is_made_for_all_others(site: Site) -> 
 def test_a_host_that_turns_hostile_after_the_plan_reaches_nothing_beyond_itself(site: Site, playbook: str) -> None:
     """The readers' questions are answered as on any host, so that the plays come to theirs. A lock that is not taken would end all of them."""
     site.inventory(("keys", "templates", "broken"), **FACTS.get(playbook, {}))
-    spared = ("facts", "report", *(["run_lock"] if playbook != "frameworks.yml" else []))
-    _code, output = site.run(playbook, "--check", *OPTIONS.get(playbook, []), spared=spared)
+    spared_questions = ("facts", "report", *(["run_lock"] if playbook != "frameworks.yml" else []))
+    _code, output = site.run(playbook, "--check", *OPTIONS.get(playbook, []), spared=spared_questions)
     assert {"data1", "data2", "edge1"} <= {record["host"] for record in site.asked()}, output
-    attacked = {
-        record["host"] for record in site.asked() if record["host"] not in HONEST and record["asked"] not in spared
+    attacked_hosts = {
+        record["host"]
+        for record in site.asked()
+        if record["host"] not in HONEST and record["asked"] not in spared_questions
     }
-    assert attacked == {"bad-keys", "bad-templates", "bad-broken"}, output
+    assert attacked_hosts == {"bad-keys", "bad-templates", "bad-broken"}, output
 
 
 # The row of what honest hosts measured. Texts of another kind may be anything; what counts is typed.
@@ -310,8 +312,8 @@ def test_a_measurement_names_hostile_hosts_and_measures_the_others(site: Site, p
 
 
 def test_the_first_playbook_is_the_one_of_the_directory() -> None:
-    [imported] = yaml.safe_load((REPOSITORY / "site.yml").read_text(encoding="utf-8"))
-    assert imported["ansible.builtin.import_playbook"] == "playbooks/site.yml"
+    [play] = yaml.safe_load((REPOSITORY / "site.yml").read_text(encoding="utf-8"))
+    assert play["ansible.builtin.import_playbook"] == "playbooks/site.yml"
 
 
 def test_text_of_a_broken_connection_is_no_template_of_another_host(site: Site) -> None:

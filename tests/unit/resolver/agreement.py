@@ -122,13 +122,13 @@ def disagreement(case: Case) -> str:
     """What `resolve` and the plan say differently about one case; empty if nothing."""
     system, gpu, hadoop, driver, request = case
     answer = named(*case)
-    typed = [line for line in answer.next if ": " in line and not line.startswith("deeplearning_request")]
+    variable_lines = [line for line in answer.next if ": " in line and not line.startswith("deeplearning_request")]
     variables = {
         "deeplearning_request": request,
         "mirror_url": "http://mirror1:8900",
         "nvidia_license_accepted": True,
         "hadoop_client_hadoop_home": "/opt/hadoop",
-        **{name: value for line in typed for name, value in yaml.safe_load(line).items()},
+        **{name: value for line in variable_lines for name, value in yaml.safe_load(line).items()},
     }
     host = invented_hosts.host("data1", ("data_nodes",), variables, parts(system, gpu, hadoop, driver))
     plan = make_plan([host], REPOSITORY)
@@ -141,8 +141,8 @@ def disagreement(case: Case) -> str:
                 if any("build_tensorflow.yml" in problem for problem in plan.problems)
                 else f"to be built, but {plan.problems}"
             )
-        missing = [problem for problem in plan.problems if "Install python" in problem]
-        if missing and any("install Python" in warning.text for warning in answer.warnings):
+        python_problems = [problem for problem in plan.problems if "Install python" in problem]
+        if python_problems and any("install Python" in warning.text for warning in answer.warnings):
             return ""
         if plan.problems:
             return f"{answer.name} ok, but the plan: {plan.problems}"

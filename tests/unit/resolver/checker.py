@@ -228,8 +228,8 @@ def driver_problems(request: Json, stack: Json) -> list[str]:
     toolkit = row("cuda", "toolkits", "version", stack["cuda"])
     driver = request.get("driver", "")
     system = system_of(request)
-    packaged = branch["releases"].get(system) or [branch.get("latest_listed", branch["latest_known"])]
-    version = driver if "." in driver and driver[0].isdigit() else packaged[0]
+    packaged_versions = branch["releases"].get(system) or [branch.get("latest_listed", branch["latest_known"])]
+    version = driver if "." in driver and driver[0].isdigit() else packaged_versions[0]
     floors = [floor for floor in (toolkit["min_driver"], toolkit["min_driver_minor_compat"]) if floor]
     if all(compare(version, floor) < 0 for floor in floors):
         reasons.append(f"driver {version} is older than CUDA {stack['cuda']} needs")
@@ -239,8 +239,10 @@ def driver_problems(request: Json, stack: Json) -> list[str]:
             reasons.append(f"driver {version} cannot compile PTX of CUDA {stack['cuda']}")
     for device in devices(request):
         firsts = [entry["first_drivers"][0] for entry in same_model(device) if "first_drivers" in entry]
-        own = row("gpu_devices", "devices", "pci_id", device["pci_id"])
-        branch_drivers = [first for first in own.get("first_drivers", ()) if first.split(".")[0] == branch["branch"]]
+        device_row = row("gpu_devices", "devices", "pci_id", device["pci_id"])
+        branch_drivers = [
+            first for first in device_row.get("first_drivers", ()) if first.split(".")[0] == branch["branch"]
+        ]
         model = device["name"].removeprefix("Tesla ").split(" ")[0]
         entries = [entry for entry in data("gpus")["devices"] if model in re.split(r"[ /]+", entry["name"])]
         firsts += [first for entry in entries for first in entry.get("first_drivers", ())]
@@ -248,7 +250,7 @@ def driver_problems(request: Json, stack: Json) -> list[str]:
         floors += [*firsts, *filter(None, [architecture["first_driver_branch"]])]
         if branch_drivers and compare(version, branch_drivers[0]) < 0:
             reasons.append(f"driver {version} does not know {device['name']}")
-        if branch["branch"] in own.get("not_in", ()):
+        if branch["branch"] in device_row.get("not_in", ()):
             reasons.append(f"branch {branch['branch']} does not know {device['name']}")
     if stack["driver_min"] not in floors:
         reasons.append(f"driver_min {stack['driver_min']} is not of CUDA {stack['cuda']}")
@@ -340,10 +342,10 @@ def system_problems(request: Json, stack: Json) -> list[str]:
     system, reasons = system_of(request), []
     if not system:
         return []
-    packaged = [entry for entry in data("cuda")["os_support"] if entry["os"] == system and entry["verified"]]
+    support_rows = [entry for entry in data("cuda")["os_support"] if entry["os"] == system and entry["verified"]]
     by_pip = stack["tensorflow_source"] == "prebuilt" and compare(stack["tensorflow"], "2.14") >= 0
-    if "cuda" in stack and packaged and not by_pip:
-        first, last = packaged[0]["first"], packaged[0]["last"]
+    if "cuda" in stack and support_rows and not by_pip:
+        first, last = support_rows[0]["first"], support_rows[0]["last"]
         if compare(stack["cuda"], first) < 0 or compare(stack["cuda"], last) > 0:
             reasons.append(f"NVIDIA does not package CUDA {stack['cuda']} for {request['os']}")
     return reasons

@@ -160,9 +160,9 @@ def test_a_conflict_has_its_facts_and_a_way_out_that_works(capsys: pytest.Captur
     status, output, _ = run(A100, capsys)
     assert status == 2
     assert "1. TensorFlow 1.15 needs CUDA 10.0; CUDA 10.0 has no code for A100 (compute capability 8.0)" in output
-    offered = [line.strip().removeprefix("scripts/stack ") for line in output.splitlines() if "scripts/stack" in line]
-    assert offered[0] == "resolve --os rhel-7.9 --gpu A100 tensorflow=2.4 cuda=11.0"
-    assert all(run(line, capsys)[0] == 0 for line in offered)
+    commands = [line.strip().removeprefix("scripts/stack ") for line in output.splitlines() if "scripts/stack" in line]
+    assert commands[0] == "resolve --os rhel-7.9 --gpu A100 tensorflow=2.4 cuda=11.0"
+    assert all(run(line, capsys)[0] == 0 for line in commands)
 
 
 def test_sources_are_shown_when_they_are_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
@@ -293,11 +293,11 @@ def test_misuse_is_json_for_programs(capsys: pytest.CaptureFixture[str]) -> None
 
 def test_explain_gives_each_choice_its_reason_and_its_source(capsys: pytest.CaptureFixture[str]) -> None:
     line = "resolve --os rhel-8.10 --gpu T4 tensorflow=2.11"
-    plain, explained = run(line, capsys)[1], run(f"{line} --explain", capsys)[1]
-    assert "Why:" not in plain
+    plain_output, explanation = run(line, capsys)[1], run(f"{line} --explain", capsys)[1]
+    assert "Why:" not in plain_output
     for key in ("tensorflow", "python", "cuda", "cudnn", "driver_branch", "keras", "tensorflow_io", "pyspark", "java"):
-        place = explained.index(f"\n  {key} ")
-        assert "https://" in explained[place:].splitlines()[2], key
+        place = explanation.index(f"\n  {key} ")
+        assert "https://" in explanation[place:].splitlines()[2], key
 
 
 def test_every_component_is_explained_with_its_values(capsys: pytest.CaptureFixture[str]) -> None:
@@ -402,9 +402,9 @@ def test_a_sites_own_stack_is_an_answer(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(stacks, "_site", [])
-    own = STACK.parents[1] / "stacks" / "tf2.15-cpu-py3-el9.yml"
+    stack_file = STACK.parents[1] / "stacks" / "tf2.15-cpu-py3-el9.yml"
     site = tmp_path / "site-stack.yml"
-    text = own.read_text(encoding="utf-8").replace("name: tf2.15-cpu-py3-el9", "name: site-stack")
+    text = stack_file.read_text(encoding="utf-8").replace("name: tf2.15-cpu-py3-el9", "name: site-stack")
     site.write_text(text.replace("os: [el9]", "os: [debian12]"), encoding="utf-8")
     line = "resolve --os debian-12 --gpu none tensorflow=2.15"
     assert answer(f"{line} --stacks {tmp_path}", capsys)["stack"] == "site-stack"

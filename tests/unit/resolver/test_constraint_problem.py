@@ -108,13 +108,13 @@ def test_a_part_that_is_asked_again_about_other_builds_answers_about_them() -> N
     """Two requests with the same item for Spark, the second with TensorFlows that the first did not ask about."""
     spark = {"pyspark": "2.4"}
     for version in ("2.15", "1.15", "2.4"):
-        shared = ConstraintProblem(TABLES, read_request(DATA, {**spark, "tensorflow": version}))
+        shared_problem = ConstraintProblem(TABLES, read_request(DATA, {**spark, "tensorflow": version}))
         fresh = {
             build
-            for build in shared.builds(shared.build_mask(0))
+            for build in shared_problem.builds(shared_problem.build_mask(0))
             if all(
-                part.best(build, [item for item in shared.items if part.level in item.levels]) is not None
+                part.best(build, [item for item in shared_problem.items if part.level in item.levels]) is not None
                 for part in TABLES.parts
             )
         }
-        assert set(shared.builds(shared.solutions)) == fresh
+        assert set(shared_problem.builds(shared_problem.solutions)) == fresh

@@ -155,10 +155,10 @@ def test_the_table_of_gpus_has_the_first_driver_of_each_branch(modules: Path) ->
 
 
 def test_every_device_with_a_name_of_this_project_is_in_the_table_with_its_capability() -> None:
-    listed = {row["pci_id"]: row for row in DATA.rows("gpu_devices", "devices")}
+    device_rows = {row["pci_id"]: row for row in DATA.rows("gpu_devices", "devices")}
     for row in DATA.rows("gpus", "devices"):
-        assert listed[row["pci_id"]]["cc"] == row["cc"], row["name"]
-    assert len(listed) > 700
+        assert device_rows[row["pci_id"]]["cc"] == row["cc"], row["name"]
+    assert len(device_rows) > 700
 
 
 # --- data --update: rows as a diff ------------------------------------------------------------------------------------

@@ -92,8 +92,8 @@ def test_one_more_constraint_never_makes_an_impossible_request_possible(
 @SOME
 @given(REQUESTS.flatmap(lambda request: st.tuples(st.just(request), st.permutations(list(request.items())))))
 def test_the_order_of_a_request_does_not_matter(both: tuple[dict[str, Any], list[tuple[str, str]]]) -> None:
-    request, shuffled = both
-    assert compose(dict(shuffled), suggest=False) == compose(request, suggest=False)
+    request, other_order = both
+    assert compose(dict(other_order), suggest=False) == compose(request, suggest=False)
 
 
 @SOME
@@ -104,8 +104,10 @@ def test_every_clash_is_real_and_none_is_left_when_one_part_of_each_is_gone(requ
         parts = {name: value for name, value in request.items() if name in conflict.components}
         assert not compose(parts, suggest=False).fits
     if resolution.conflicts:
-        touched = {name for conflict in resolution.conflicts for name in conflict.components}
-        assert compose({name: value for name, value in request.items() if name not in touched}, suggest=False).fits
+        conflict_names = {name for conflict in resolution.conflicts for name in conflict.components}
+        assert compose(
+            {name: value for name, value in request.items() if name not in conflict_names}, suggest=False
+        ).fits
 
 
 @pytest.mark.parametrize(
@@ -160,12 +162,12 @@ def test_the_nearest_requests_resolve_when_they_are_asked(request: dict[str, Any
     resolution = compose(request)
     if resolution.fits:
         return
-    decided = [set(conflict.components) for conflict in resolution.conflicts]
-    assert resolution.nearest or any(components <= {"os", "gpu"} for components in decided)
+    conflict_components = [set(conflict.components) for conflict in resolution.conflicts]
+    assert resolution.nearest or any(components <= {"os", "gpu"} for components in conflict_components)
     for near in resolution.nearest:
         assert compose(near, suggest=False).fits
-        typed = shlex.split(command_line(near))[2:]
-        assert compose(read_constraints(resolve_parser().parse_intermixed_args(typed)), suggest=False).fits
+        words = shlex.split(command_line(near))[2:]
+        assert compose(read_constraints(resolve_parser().parse_intermixed_args(words)), suggest=False).fits
 
 
 @pytest.mark.parametrize(
@@ -194,8 +196,8 @@ def test_the_second_opinion_sees_what_is_wrong(change: dict[str, Any], words: st
 def test_asking_for_what_the_answer_has_gives_the_same_answer(request: dict[str, Any]) -> None:
     """Nothing that fits is missed: an answer's own values, asked for as well, leave it as it is."""
     stack = compose(request, suggest=False).stack
-    own = {key: value for key, value in stack.items() if isinstance(value, str) and key not in request}
-    second_answer = compose({**request, **own}, suggest=False)
+    answer_values = {key: value for key, value in stack.items() if isinstance(value, str) and key not in request}
+    second_answer = compose({**request, **answer_values}, suggest=False)
     assert second_answer.stack == stack, second_answer.problems
 
 

@@ -257,8 +257,8 @@ def test_cuda_packages_that_are_not_verified_are_told() -> None:
 )  # fmt: skip
 def test_a_minor_release_has_its_own_pythons(release: str, pythons: str) -> None:
     phrase = f"{release.replace('rhel-', 'RHEL ')} has Python"
-    own = compose({"os": release, "python": pythons, "gpu": "none"})
-    assert not [finding.text for finding in own.warnings if phrase in finding.text]
+    own_python = compose({"os": release, "python": pythons, "gpu": "none"})
+    assert not [finding.text for finding in own_python.warnings if phrase in finding.text]
     foreign = compose({"os": release, "python": "3.10", "gpu": "none"})
     assert [finding.text for finding in foreign.warnings if phrase in finding.text]
 

@@ -77,8 +77,8 @@ def test_mapr_does_not_exclude_hdfs_twice() -> None:
 @pytest.mark.parametrize("release", ["3.1.0", "2.1.0", "2.1.1", "2.2.0"])
 def test_a_pyspark_that_was_never_published_is_not_offered(release: str) -> None:
     assert compose({"pyspark": release}).status == "conflict"
-    offered = compose({"pyspark": release}).nearest
-    assert all(request.get("pyspark") != release for request in offered)
+    nearest_requests = compose({"pyspark": release}).nearest
+    assert all(request.get("pyspark") != release for request in nearest_requests)
 
 
 @pytest.mark.parametrize(
