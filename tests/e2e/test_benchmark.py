@@ -22,14 +22,9 @@ def test_a_network_trains_on_the_cpu_of_two_hosts_and_nothing_is_compared(play, 
     assert "Nothing was compared" in output
     results = json.loads((tmp_path / "benchmark.json").read_text())
     for host in ("edge1", "data1"):
-        (measurement,) = results[host]["networks"]
-        assert measurement["cpu"] > 0
-        assert (measurement["network"], measurement["gpu"], measurement["factor"], measurement["problem"]) == (
-            "lstm",
-            None,
-            None,
-            None,
-        )
+        (row,) = results[host]["networks"]
+        assert row["cpu"] > 0
+        assert (row["network"], row["gpu"], row["factor"], row["problem"]) == ("lstm", None, None, None)
 
 
 def test_every_network_trains_with_this_tensorflow(shell):

@@ -169,12 +169,10 @@ def asked(engine) -> tuple[int, dict[str, tuple[str, str]]]:
 
 def test_it_is_asked_as_in_an_engine(engine, shell):
     command = "id -u; . /etc/os-release; echo $ID; touch /opt/deeplearning/bin/x 2>&1; command -v nvidia-smi rpm dkms || echo none"
-    user, system, touch_error, program_paths = docker(
-        "exec", "--user", USER, engine, "sh", "-c", command
-    ).stdout.splitlines()
+    user, system, error, paths = docker("exec", "--user", USER, engine, "sh", "-c", command).stdout.splitlines()
     assert user == "8536"
-    assert "Read-only file system" in touch_error
-    assert program_paths == "none"
+    assert "Read-only file system" in error
+    assert paths == "none"
     assert system not in shell("data1", ". /etc/os-release; echo $ID $ID_LIKE")[1].split()
 
 

@@ -36,13 +36,11 @@ def test_every_executor_answers_from_a_container_of_its_own(asked, cluster):
 
 
 def test_gpus_that_are_none_are_not_taken_for_gpus(asked, cluster):
-    host_answers = answers(asked, "tensorflow_lists_gpus")
-    assert {host: answer["outcome"] for host, answer in host_answers.items()} == dict.fromkeys(
-        cluster.data_hosts, "FAIL"
-    )
-    for answer in host_answers.values():
-        assert answer["message"].startswith("TensorFlow must list 2 GPUs but lists 0. ")
-        assert answer["message"].rpartition("lists 0. ")[2], "and a cause"
+    rows = answers(asked, "tensorflow_lists_gpus")
+    assert {host: row["outcome"] for host, row in rows.items()} == dict.fromkeys(cluster.data_hosts, "FAIL")
+    for row in rows.values():
+        assert row["message"].startswith("TensorFlow must list 2 GPUs but lists 0. ")
+        assert row["message"].rpartition("lists 0. ")[2], "and a cause"
 
 
 def test_a_failed_question_is_the_jobs_exit_status(asked):
@@ -50,7 +48,5 @@ def test_a_failed_question_is_the_jobs_exit_status(asked):
 
 
 def test_tensorflow_computes_on_the_cpu_of_a_container(asked, cluster):
-    host_answers = answers(asked, "tensorflow_computes_on_cpu")
-    assert {host: answer["outcome"] for host, answer in host_answers.items()} == dict.fromkeys(
-        cluster.data_hosts, "PASS"
-    ), host_answers
+    rows = answers(asked, "tensorflow_computes_on_cpu")
+    assert {host: row["outcome"] for host, row in rows.items()} == dict.fromkeys(cluster.data_hosts, "PASS"), rows

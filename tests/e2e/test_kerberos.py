@@ -193,11 +193,9 @@ def test_an_executor_can_open_its_own_gpu_alone_and_the_driver_none(
         for host in cluster.data_hosts:
             nodes.execute(cluster.container(host), "rm", "-f", "/dev/gpu0", "/dev/gpu1", "/usr/local/bin/one-gpu")
     assert status == 0, text[-6000:]
-    answers = sorted(line.split()[1:] for line in text.splitlines() if line.startswith("OPENED"))
+    rows = sorted(line.split()[1:] for line in text.splitlines() if line.startswith("OPENED"))
     assert "DRIVER EPERM EPERM" in text.splitlines(), text[-6000:]
-    assert answers == [
-        [host, *errors] for host in cluster.data_hosts for errors in (["ENXIO", "EPERM"], ["EPERM", "ENXIO"])
-    ]
+    assert rows == [[host, *pair] for host in cluster.data_hosts for pair in (["ENXIO", "EPERM"], ["EPERM", "ENXIO"])]
 
 
 def test_a_login_that_does_not_work_changes_no_host(shell: Shell, play: Callable[..., Answer]) -> None:

@@ -138,11 +138,9 @@ def expected(host: Any, answers: dict[str, Any]) -> dict[str, Any]:
     expectations = dict(expectation(host))
     sealed_stack = (answers["seal"] or {}).get("stack")
     if not expectations["stack"] and sealed_stack in stacks.stack_names():
-        installed_packages = (answers["inside"].get("versions") or {}).get("value") or {}
+        projects = (answers["inside"].get("versions") or {}).get("value") or {}
         forms = [form.data for form in stacks.load_stack(sealed_stack).forms]
-        expectations["stack"] = next(
-            (form_name for form_name in forms if distribution(form_name, "tensorflow") in installed_packages), forms[0]
-        )
+        expectations["stack"] = next((name for name in forms if distribution(name, "tensorflow") in projects), forms[0])
     return expectations
 
 

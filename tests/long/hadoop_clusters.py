@@ -102,10 +102,8 @@ def check_removal(found: cluster.Cluster) -> None:
     content = "".join(f"{name}\n{files[name]}" for name in sorted(files))
     assert configuration(found) == dict.fromkeys(("master1", *found.data_hosts), content)
     assert labels(found) == {"data1": [], "data2": []}
-    answers = json.dumps(
-        [services.get(found, f":8088/ws/v1/cluster/{endpoint}") for endpoint in ("nodes", "get-node-labels")]
-    )
-    assert not re.search("yarn.io/gpu|fast", answers)
+    text = json.dumps([services.get(found, f":8088/ws/v1/cluster/{page}") for page in ("nodes", "get-node-labels")])
+    assert not re.search("yarn.io/gpu|fast", text)
 
 
 def run_e2e(found: cluster.Cluster, name: str) -> None:

@@ -101,10 +101,8 @@ def activate(found: cluster.Cluster, version: str) -> None:
 
 def ask(found: cluster.Cluster, submit: str) -> tuple[int, str]:
     """The exit status of a job of ASK with a package of the user's own, and what was said."""
-    preparation = (
-        "exec 2>&1; rm -rf own && deeplearning venv own && touch own/lib/python2.7/site-packages/of_the_user.py"
-    )
-    command = f"{preparation}; cat > ask.py; {submit} --venv own --memory 1g --timeout 300 ask.py"
+    venv = "exec 2>&1; rm -rf own && deeplearning venv own && touch own/lib/python2.7/site-packages/of_the_user.py"
+    command = f"{venv}; cat > ask.py; {submit} --venv own --memory 1g --timeout 300 ask.py"
     argv = ["docker", "exec", "-i", found.container("edge1"), "su", "-", "analyst", "-c", command]
     completed = subprocess.run(argv, input=ASK, stdout=subprocess.PIPE, text=True, check=False)
     return completed.returncode, completed.stdout

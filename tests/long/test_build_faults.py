@@ -95,10 +95,8 @@ class Faulty(Site):
         record = self.record(HELD)
         assert self.published().count(record["key"]) == 1
         assert not [name for name in self.published() if name.endswith(".new")]
-        digest_words = self.shell(
-            f"sha256sum /srv/deeplearning-mirror/wheels/tensorflow-*-0{record['key'][:12]}-*"
-        ).split()
-        assert digest_words == [record["wheel"]["sha256"], f"/srv/deeplearning-mirror/wheels/{record['wheel']['name']}"]
+        words = self.shell(f"sha256sum /srv/deeplearning-mirror/wheels/tensorflow-*-0{record['key'][:12]}-*").split()
+        assert words == [record["wheel"]["sha256"], f"/srv/deeplearning-mirror/wheels/{record['wheel']['name']}"]
         assert self.processes() == []
 
     def restore(self) -> None:

@@ -85,9 +85,7 @@ def test_the_session_has_the_gpu_and_computes(demo: Demo) -> None:
 
 def test_what_is_typed_in_a_shell_of_the_host_works(demo: Demo) -> None:
     """As it is printed; gpu-check ends with 1, because no GPU computes."""
-    (commands,) = [
-        suggestion.typed for suggestion in tour.suggestions(demo.cluster) if workbench.NAME in suggestion.command
-    ]
+    (commands,) = [step.typed for step in tour.suggestions(demo.cluster) if workbench.NAME in step.command]
     check, status = commands
     assert "PASS  versions_agree: " in demo.on_host(f"{check} || test $? = 1")
     assert "Cloudera Data Science Workbench is ready!" in demo.on_host(status)

@@ -73,11 +73,9 @@ def test_a_mirror_that_is_not_reached_is_a_sentence(session: None) -> None:
     """The proxy of the session does not reach it, and its password is not printed."""
     code, output = execute(f"{PYTHON} install.py", check=False, http_proxy="http://someone:s3cret@127.0.0.1:1")
     assert code == 1
-    message = output.strip().splitlines()[-1]
-    assert re.match(r"install.py: The mirror must serve http://127.0.0.1:8000/wheels/\S+, but: .*refused", message), (
-        message
-    )
-    assert "no_proxy must name the mirror's host" in message
+    line = output.strip().splitlines()[-1]
+    assert re.match(r"install.py: The mirror must serve http://127.0.0.1:8000/wheels/\S+, but: .*refused", line), line
+    assert "no_proxy must name the mirror's host" in line
     assert "s3cret" not in output
 
 

@@ -67,13 +67,9 @@ def ansible(
 
 def test_the_same_commit_gives_the_same_bytes(tree: Path, made: list[Path], tmp_path: Path) -> None:
     second_tree = clone(tree, tmp_path / "tree")
-    second_files = release.make(second_tree, tmp_path / "output")[1]
-    assert [path.name for path in second_files] == [path.name for path in made]
-    assert [
-        path.name
-        for path, first_path in zip(second_files, made, strict=True)
-        if path.read_bytes() != first_path.read_bytes()
-    ] == []
+    files = release.make(second_tree, tmp_path / "output")[1]
+    assert [path.name for path in files] == [path.name for path in made]
+    assert [path.name for path, first in zip(files, made, strict=True) if path.read_bytes() != first.read_bytes()] == []
     completed = subprocess.run(
         ["sha256sum", "--check", made[2].name], cwd=made[2].parent, capture_output=True, check=False
     )

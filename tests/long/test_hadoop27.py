@@ -79,9 +79,7 @@ def edge(host: SimpleNamespace, cluster: Cluster) -> Iterator[Edge]:
 def used(cluster: Cluster) -> list[tuple[int, int]]:
     """Containers and MB of each node."""
     nodes = cluster.ask("/nodes")["nodes"]["node"]
-    return sorted(
-        (node["numContainers"], node["usedMemoryMB"]) for node in nodes if node["nodeHostName"] in NODES.values()
-    )
+    return sorted((row["numContainers"], row["usedMemoryMB"]) for row in nodes if row["nodeHostName"] in NODES.values())
 
 
 def test_executors_of_per_node_are_alone_on_their_nodes_and_keep_those_of_others_away(

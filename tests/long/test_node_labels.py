@@ -80,9 +80,7 @@ class Operator:
     def has(self) -> dict[str, list[str]]:
         """What YARN says: host -> labels."""
         nodes = self.cluster.ask("/nodes")["nodes"]["node"]  # the site has an excluded host, too
-        return {
-            NAMES[node["nodeHostName"]]: node.get("nodeLabels", []) for node in nodes if node["nodeHostName"] in NAMES
-        }
+        return {NAMES[row["nodeHostName"]]: row.get("nodeLabels", []) for row in nodes if row["nodeHostName"] in NAMES}
 
 
 @pytest.fixture(scope="module", params=["el9", "el7-hadoop31", "el7-hadoop2"], ids=images.hadoop)

@@ -40,22 +40,17 @@ def environment(lock: str, interpreter: str, root: Path) -> str:
     versions = [f"{entry['project']}=={entry['version']}" for *_, entry in lock_lines.lines(text) if entry]
     name = f"{lock.partition('-py3.')[0]}-0123456789ab"
     tree, tools = root / f"envs/{name}.1", root.parent / "tools"
-    if any(requirement.startswith("virtualenv==") for requirement in versions):  # Python 2.7
+    if any(pin.startswith("virtualenv==") for pin in versions):  # Python 2.7
         prefixes = ("pip==", "setuptools==", "virtualenv==", "wheel==")  # some of the others are source distributions
-        pip(
-            interpreter,
-            "--target",
-            str(tools),
-            *[requirement for requirement in versions if requirement.startswith(prefixes)],
-        )
+        pip(interpreter, "--target", str(tools), *[pin for pin in versions if pin.startswith(prefixes)])
         make = [interpreter, "-m", "virtualenv", "--no-download", "--no-pip", "--no-setuptools", "--no-wheel"]
         subprocess.run([*make, str(tree)], check=True, timeout=120, env={**os.environ, "PYTHONPATH": str(tools)})
         variables = {"PYTHONPATH": str(tools)}
     else:
         subprocess.run([interpreter, "-m", "venv", str(tree)], check=True, timeout=120)
         variables = {}
-    requirements = [requirement for requirement in versions if not requirement.startswith("virtualenv==")]
-    pip(str(tree / "bin/python"), "--ignore-installed", "--prefix", str(tree), *requirements, **variables)
+    pins = [pin for pin in versions if not pin.startswith("virtualenv==")]
+    pip(str(tree / "bin/python"), "--ignore-installed", "--prefix", str(tree), *pins, **variables)
     (tree / ".deeplearning").mkdir()
     (tree / ".deeplearning/sealed.json").write_text("{}")
     (tree.parent / name).symlink_to(tree.name)

@@ -6,7 +6,5 @@ import agreement
 
 
 def test_resolve_and_the_plan_say_the_same() -> None:
-    disagreements = {
-        str(case): text for case in agreement.drawn(2000, seed=2) if (text := agreement.disagreement(case))
-    }
-    assert disagreements == {}
+    texts = {str(case): text for case in agreement.drawn(2000, seed=2) if (text := agreement.disagreement(case))}
+    assert texts == {}

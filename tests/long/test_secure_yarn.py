@@ -59,20 +59,18 @@ def test_a_label_comes_survives_and_goes() -> None:
 
 
 def test_a_host_leaves_and_comes_back() -> None:
-    exclude_path = "/etc/hadoop/yarn.exclude"
-    property_text = (
-        f"<property><name>yarn.resourcemanager.nodes.exclude-path</name><value>{exclude_path}</value></property>"
-    )
+    path = "/etc/hadoop/yarn.exclude"
+    entry = f"<property><name>yarn.resourcemanager.nodes.exclude-path</name><value>{path}</value></property>"
     # A NodeManager tries a ResourceManager that restarted every 30 seconds.
     until(lambda: yarn("state") == {"data1": "RUNNING", "data2": "RUNNING"}, 120, "both must be registered")
-    nodes.execute(MASTER, "sh", "-c", f"touch {exclude_path}; chown yarn {exclude_path}")
-    nodes.execute(MASTER, "sed", "-i", f"s|</configuration>|{property_text}\\n&|", f"{CONF}/yarn-site.xml")
+    nodes.execute(MASTER, "sh", "-c", f"touch {path}; chown yarn {path}")
+    nodes.execute(MASTER, "sed", "-i", f"s|</configuration>|{entry}\\n&|", f"{CONF}/yarn-site.xml")
     settings = {"node_maintenance_seconds": 60, "node_maintenance_start_command": "systemctl restart yarn-nodemanager"}
     command = ("playbooks/node_maintenance.yml", "--limit", "data1", "-e")
     play(CLUSTER, *command, json.dumps({**settings, "node_maintenance_state": "drained"}))
     assert yarn("state")["data2"] == "RUNNING"
-    assert nodes.execute(MASTER, "cat", exclude_path) == "data1\n"
+    assert nodes.execute(MASTER, "cat", path) == "data1\n"
     output = play(CLUSTER, *command, json.dumps({**settings, "node_maintenance_state": "running"}))
     assert yarn("state") == {"data1": "RUNNING", "data2": "RUNNING"}, output
-    assert nodes.execute(MASTER, "cat", exclude_path) == ""
+    assert nodes.execute(MASTER, "cat", path) == ""
     assert not re.search("yarn_labels|node_maintenance", nodes.execute(MASTER, "ls", "/opt/deeplearning/etc"))

@@ -60,16 +60,14 @@ def test_a_recipe_yields_the_files_that_setup_yields(case: tuple[str, str], tmp_
     python = interpreters.found(lock.python)
     if python is None:
         pytest.skip(f"Python {lock.python} is not installed on this machine")
-    build_entries = [
-        locked_entry for locked_entry in lock.entries if locked_entry is entry or locked_entry.project in TOOLS
-    ]
-    entry_names = {locked_entry.name for locked_entry in build_entries}
+    build_entries = [item for item in lock.entries if item is entry or item.project in TOOLS]
+    entry_names = {item.name for item in build_entries}
     cache = REPOSITORY / ".cache" / "mirror"
     mirror.fetch_artifacts([artifact for artifact in lock.artifacts if artifact["name"] in entry_names], cache)
     tools = tmp_path / "tools"
-    for locked_entry in build_entries:
-        if locked_entry is not entry:
-            with zipfile.ZipFile(cache / "wheels" / locked_entry.name) as archive:
+    for item in build_entries:
+        if item is not entry:
+            with zipfile.ZipFile(cache / "wheels" / item.name) as archive:
                 archive.extractall(tools)  # noqa: S202  (verified)
     source, built, recipe_directory = cache / "wheels" / entry.name, tmp_path / "built", tmp_path / "made"
     recipe_directory.mkdir()
@@ -84,9 +82,7 @@ def test_a_recipe_yields_the_files_that_setup_yields(case: tuple[str, str], tmp_
         contents(wheel),
         contents(Path(source_wheels.make(entry.name, entry.sha256, str(source), str(recipe_directory)))),
     )
-    file_contents = [
-        {name: text for name, text in files.items() if not WRITTEN.fullmatch(name)} for files in (expected, actual)
-    ]
-    assert file_contents[1].keys() == file_contents[0].keys()
-    assert file_contents[1] == file_contents[0]
+    pair = [{name: text for name, text in tree.items() if not WRITTEN.fullmatch(name)} for tree in (expected, actual)]
+    assert pair[1].keys() == pair[0].keys()
+    assert pair[1] == pair[0]
     assert stated(actual) == stated(expected)

@@ -50,10 +50,8 @@ class Cluster:
         images.add_jars(self.home / "share/hadoop/common", lock or images.locks(image)["hadoop"])
         images.add_webapps(self.home)
         jars = artifacts.read_lock(images.locks("el7-hadoop2")["hadoop"])
-        missing_jars = [
-            jar for jar in jars if jar.name.startswith("activation-")
-        ]  # a part of Java 8, so 3.1.1 has none
-        self.activation = artifacts.fetch_all(missing_jars, images.CACHE / "jars")[0]
+        extras = [jar for jar in jars if jar.name.startswith("activation-")]  # a part of Java 8, so 3.1.1 has none
+        self.activation = artifacts.fetch_all(extras, images.CACHE / "jars")[0]
         names = ("address", "scheduler.address", "resource-tracker.address", "admin.address")
         self.common = {f"yarn.resourcemanager.{name}": f"127.0.0.1:{free_port()}" for name in names}
         self.common |= {
@@ -208,12 +206,8 @@ class Job:
 
     @property
     def state(self) -> str:
-        report = self.told()
-        return str(
-            report.get("finalStatus")
-            if report.get("state") in ("FINISHED", "FAILED", "KILLED")
-            else report.get("state")
-        )
+        app = self.told()
+        return str(app.get("finalStatus") if app.get("state") in ("FINISHED", "FAILED", "KILLED") else app.get("state"))
 
     @property
     def host(self) -> str:

@@ -71,14 +71,13 @@ def _nodes_end(request: pytest.FixtureRequest) -> Iterator[None]:
 
 def chosen(config: pytest.Config) -> list[tuple[str, str]]:
     """The locks that this run is about, those of one image together."""
-    names, requested_images = config.getoption("--stack"), config.getoption("--image")
+    names, requested = config.getoption("--stack"), config.getoption("--image")
     for name in names:
         stacks.load_stack(name)
     locks = [(name, python) for name, python in tested.all_locks() if not names or name in names]
     first = {name: images_of(stacks.load_stack(name))[0] for name, _ in locks}
     return sorted(
-        (lock for lock in locks if not requested_images or first[lock[0]] in requested_images),
-        key=lambda lock: first[lock[0]],
+        (lock for lock in locks if not requested or first[lock[0]] in requested), key=lambda lock: first[lock[0]]
     )
 
 

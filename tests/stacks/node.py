@@ -51,13 +51,7 @@ def on_this_machine(version: str) -> Path | None:
 
 def borrowed() -> dict[str, Path]:
     """version -> interpreter, for the Pythons that locks need and some image lacks."""
-    versions = sorted(
-        {
-            python
-            for _, python in all_locks()
-            if any(python not in image_versions for image_versions in OF_IMAGE.values())
-        }
-    )
+    versions = sorted({python for _, python in all_locks() if any(python not in own for own in OF_IMAGE.values())})
     paths = {version: on_this_machine(version) for version in versions if version != "2.7"}
     return {version: path for version, path in paths.items() if path}
 

@@ -60,13 +60,11 @@ def test_every_part_can_be_imported_at_the_locked_version(answers):
     problems = [f"{name}: {error}" for name, error in parts.items() if error]
     assert not problems, "; ".join(problems)
     assert results["versions"]["error"] is None, results["versions"]["error"]
-    installed_versions = results["versions"]["value"]
+    packages = results["versions"]["value"]
     differences = [
-        f"{name} is {installed_versions.get(name)}, but the lock has {projects.get(name)}"
-        for name in sorted({*installed_versions, *projects})
-        if name not in installed_versions
-        or name not in projects
-        or Version(installed_versions[name]) != Version(projects[name])
+        f"{name} is {packages.get(name)}, but the lock has {projects.get(name)}"
+        for name in sorted({*packages, *projects})
+        if name not in packages or name not in projects or Version(packages[name]) != Version(projects[name])
     ]
     assert not differences, "; ".join(differences)
 

@@ -104,14 +104,10 @@ class Site:
     def differences(self) -> list[str]:
         """What is not as after an undisturbed run: every host runs with the settings, is in CDSW, and nothing is pending."""
         lines = [f'{key}="{value}"' for key, value in SETTINGS.items()]
-        differences = [
-            f"{host}: {line}" for host in HOSTS for line in lines if line not in self.running(host).splitlines()
-        ]
-        differences += [
-            f"{host}: cdsw.conf" for host in HOSTS if self.conf(host).read_text("utf-8") != self.running(host)
-        ]
-        differences += [f"{host}: {key}" for host in HOSTS for key in set(self.record(host)) - {"before"}]
-        return differences + [f"{host}: not in CDSW" for host in HOSTS if self.nodes().get(host) != "2"]
+        gaps = [f"{host}: {line}" for host in HOSTS for line in lines if line not in self.running(host).splitlines()]
+        gaps += [f"{host}: cdsw.conf" for host in HOSTS if self.conf(host).read_text("utf-8") != self.running(host)]
+        gaps += [f"{host}: {key}" for host in HOSTS for key in set(self.record(host)) - {"before"}]
+        return gaps + [f"{host}: not in CDSW" for host in HOSTS if self.nodes().get(host) != "2"]
 
     def record(self, host: str) -> dict[str, Any]:
         content: dict[str, Any] = json.loads((self.directory / host / "opt/etc/cdsw.json").read_text(encoding="utf-8"))

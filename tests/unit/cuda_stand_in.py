@@ -98,8 +98,7 @@ class Cuda:
             assert len(arguments) == len(PARAMETERS[name]), f"{name} takes {len(PARAMETERS[name])} arguments"
             for argument, kind in zip(arguments, PARAMETERS[name], strict=True):
                 kinds = tuple(
-                    REFERENCE if parameter is OUT else parameter
-                    for parameter in (kind if isinstance(kind, tuple) else (kind,))
+                    REFERENCE if item is OUT else item for item in (kind if isinstance(kind, tuple) else (kind,))
                 )
                 assert isinstance(argument, kinds), f"{name} got {argument!r}"
             if name in self.refused:
@@ -384,10 +383,7 @@ class Nccl:
         def call(*arguments: Any) -> int:
             kinds = self.NCCL_PARAMETERS[name]
             assert len(arguments) == len(kinds)
-            assert all(isinstance(argument, kind) for argument, kind in zip(arguments, kinds, strict=True)), (
-                name,
-                arguments,
-            )
+            assert all(isinstance(value, kind) for value, kind in zip(arguments, kinds, strict=True)), (name, arguments)
             if name in self.refused:
                 return self.refused[name]
             return int(getattr(self, "_" + name)(*arguments) or 0)
@@ -420,14 +416,10 @@ class Nccl:
 
     def _ncclGroupEnd(self) -> int:
         group, self.group = self.group, None
-        if (
-            group is None
-            or set(group) != set(self.comms.values())
-            or len({operation[2] for operation in group.values()}) != 1
-        ):
+        if group is None or set(group) != set(self.comms.values()) or len({call[2] for call in group.values()}) != 1:
             return self.INVALID_USAGE
         count = next(iter(group.values()))[2]
-        buffers = [(ctypes.c_float * count).from_address(operation[0]) for operation in group.values()]
+        buffers = [(ctypes.c_float * count).from_address(call[0]) for call in group.values()]
         sums = (ctypes.c_float * count)(*map(sum, zip(*buffers, strict=True)))
         for rank, (_, to, _) in group.items():
             ctypes.memmove(to, sums, count * 4 - (4 if rank == self.wrong else 0))

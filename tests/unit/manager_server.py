@@ -208,14 +208,9 @@ class Cloudera(Manager):
         ):
             return 400, {"message": "Unrecognized field, or a role that cannot be decommissioned."}
         number = 356 + len(self.commands)
-        running_command = {
-            "id": number,
-            "name": command.title(),
-            "startTime": "2020-10-01T01:48:25.347Z",
-            "active": True,
-        }
+        record = {"id": number, "name": command.title(), "startTime": "2020-10-01T01:48:25.347Z", "active": True}
         good = command != "start" or not self.out & set(names)
-        self.commands[number] = [running_command, {**running_command, "active": False, "success": good}]
+        self.commands[number] = [record, {**record, "active": False, "success": good}]
         if command == "decommission":
             self.out |= set(names)
             self.stopped |= set(names)
@@ -223,7 +218,7 @@ class Cloudera(Manager):
             self.out -= set(names)
         elif good:
             self.stopped -= set(names)
-        return 200, {"items": [running_command], "errors": []} if command == "start" else running_command
+        return 200, {"items": [record], "errors": []} if command == "start" else record
 
     def config_items(self, name: str, full: bool) -> list[dict[str, Any]]:
         known_settings = self.known if name == "cdsw" else {}
@@ -246,18 +241,13 @@ class Cloudera(Manager):
                 return 200, {"items": setting_items(self.group_config[name], None)}
             case "POST", ["clusters", "cluster", "services", name, "commands", "restart"]:
                 number = 356 + len(self.commands)
-                running_command = {
-                    "id": number,
-                    "name": "Restart",
-                    "startTime": "2020-10-01T01:48:25.347Z",
-                    "active": True,
-                }
-                end_state = {**running_command, "active": False, "success": not self.restart_fails}
+                record = {"id": number, "name": "Restart", "startTime": "2020-10-01T01:48:25.347Z", "active": True}
+                end_state = {**record, "active": False, "success": not self.restart_fails}
                 if self.restart_fails:
                     end_state["resultMessage"] = "At least one service failed to start."
-                self.commands[number] = [running_command, end_state]
+                self.commands[number] = [record, end_state]
                 self.stale = self.restart_fails
-                return 200, running_command
+                return 200, record
             case "POST", [
                 "clusters",
                 "cluster",

@@ -62,12 +62,10 @@ class Site:
             ("tensorflow", "six", "-1.16.0-py2.py3-none-any.whl"),
             ("tensorflow", "ours", "-0.2.2-py3-none-any.whl"),
         ):
-            artifact = self.index.artifact(project + suffix, project.encode())
+            entry = self.index.artifact(project + suffix, project.encode())
             version = suffix.split("-")[1]
             lines.append(f"# component: {component}")
-            lines.append(
-                f"{project}=={version} --hash=sha256:{artifact['sha256']}  # {artifact['name']} {artifact['size']}"
-            )
+            lines.append(f"{project}=={version} --hash=sha256:{entry['sha256']}  # {entry['name']} {entry['size']}")
         (self.directory / "stacks" / "locks" / f"{STACK}.txt").write_text("\n".join(lines) + "\n")
 
     def hosts(self, groups: dict[str, list[str]]) -> None:
@@ -232,11 +230,9 @@ def test_a_named_stack_decides_between_those_that_fit_the_constraints(site: Site
 def test_a_vaulted_inventory_is_read_with_its_password(site: Site, tmp_path: Path, capsys: Any) -> None:
     (tmp_path / "password").write_text("word")
     (site.directory / "host_vars").mkdir()
-    vault_file = site.directory / "host_vars" / "mirror1.yml"
-    vault_file.write_text(yaml.safe_dump({"mirror_environment": {"https_proxy": "http://svc:canary@proxy:3128"}}))
-    completed = ansible_programs.run(
-        "ansible-vault", "encrypt", vault_file, "--vault-password-file", tmp_path / "password"
-    )
+    path = site.directory / "host_vars" / "mirror1.yml"
+    path.write_text(yaml.safe_dump({"mirror_environment": {"https_proxy": "http://svc:canary@proxy:3128"}}))
+    completed = ansible_programs.run("ansible-vault", "encrypt", path, "--vault-password-file", tmp_path / "password")
     assert completed.returncode == 0
     assert site.run("list") == 1
     assert "must read the inventory" in capsys.readouterr().err

@@ -114,8 +114,8 @@ def test_an_engine_image_gets_the_wheel_of_a_source_distribution(tmp_path: Path,
     path, build = tmp_path / NAME, tmp_path / "build"
     index.files[NAME] = path.read_bytes()
     entry = {"project": "evil", "file": NAME, "sha256": digest(path), "size": path.stat().st_size}
-    parameters = {"record": str(tmp_path / "etc/engine.json"), "mirror_url": index.url, "mirror_ca": "", "timeout": 60}
-    engine_image.Images({**parameters, "wheels": [entry]}, None, False).fetch(str(build))
+    inputs = {"record": str(tmp_path / "etc/engine.json"), "mirror_url": index.url, "mirror_ca": "", "timeout": 60}
+    engine_image.Images({**inputs, "wheels": [entry]}, None, False).fetch(str(build))
     assert [(wheel.name, digest(wheel)) for wheel in build.iterdir()] == [
         (source_wheels.file_name(recipe), recipe.sha256)
     ]

@@ -34,16 +34,12 @@ def planned(host: model.Host) -> model.Plan:
 
 def test_a_service_needs_work_once_and_again_when_it_or_the_environment_changes() -> None:
     host = edge(ANNA)
-    current_host = after(host, planned(host))
+    edge1 = after(host, planned(host))
     assert "tensorboard" in needs(planned(host), "edge1")
-    assert needs(planned(current_host), "edge1") == []
-    moved_host = replace(
-        current_host, variables={**current_host.variables, "tensorboard_services": [{**ANNA, "port": 6200}]}
-    )
+    assert needs(planned(edge1), "edge1") == []
+    moved_host = replace(edge1, variables={**edge1.variables, "tensorboard_services": [{**ANNA, "port": 6200}]})
     assert needs(planned(moved_host), "edge1") == ["tensorboard"]
-    other_stack = replace(
-        current_host, variables={**current_host.variables, "deeplearning_request": "tf1.15-cpu-py27-el7"}
-    )
+    other_stack = replace(edge1, variables={**edge1.variables, "deeplearning_request": "tf1.15-cpu-py27-el7"})
     assert "tensorboard" in needs(planned(other_stack), "edge1")
 
 

@@ -65,23 +65,17 @@ def test_the_archive_has_the_sealed_environment_and_nothing_else(edge: SimpleNam
     (edge.environment / "lib/added.txt").write_text("after the seal")
     completed = submit(edge, "--archive", DIRECTORY, python=python)
     assert completed.code == 0, completed.error
-    unpack_directory = edge.tmp / "there"
-    unpack_directory.mkdir()
-    subprocess.run(["tar", "-C", unpack_directory, "-xf", edge.archive], check=True)  # as a NodeManager does
+    root = edge.tmp / "there"
+    root.mkdir()
+    subprocess.run(["tar", "-C", root, "-xf", edge.archive], check=True)  # as a NodeManager does
     with tarfile.open(edge.archive) as archive:
         assert {(member.uid, member.gid, member.mtime) for member in archive} == {(0, 0, 315532800)}
-    names = sorted(
-        str(path.relative_to(unpack_directory))
-        for path in unpack_directory.rglob("*")
-        if not path.is_dir() or path.is_symlink()
-    )
+    names = sorted(str(path.relative_to(root)) for path in root.rglob("*") if not path.is_dir() or path.is_symlink())
     assert names == ["bin/python", SITE + "größe.py", SITE + "large.so", "lib64"]
     for name in names:
-        packed_content, sealed_content = (
-            environment_bytes.content(bytes(tree / name)) for tree in (unpack_directory, edge.environment)
-        )
-        assert packed_content == sealed_content
-    assert [os.access(unpack_directory / name, os.X_OK) for name in ("bin/python", SITE + "large.so")] == [True, False]
+        copy, original = (environment_bytes.content(bytes(tree / name)) for tree in (root, edge.environment))
+        assert copy == original
+    assert [os.access(root / name, os.X_OK) for name in ("bin/python", SITE + "large.so")] == [True, False]
     assert edge.archive.stat().st_mode & 0o777 == 0o644
 
 

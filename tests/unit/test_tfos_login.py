@@ -85,10 +85,8 @@ def test_a_keytab_may_be_named_from_the_directory_of_the_user(
 ) -> None:
     keytab = realm.keytab("anna")
     monkeypatch.chdir(keytab.parent)
-    arguments = options.arguments_parser().parse_args(
-        ["--principal", f"anna@{REALM}", "--keytab", keytab.name, "job.py"]
-    )
-    job_login = login.Login(arguments, SECURE, str(tmp_path))
+    job = options.arguments_parser().parse_args(["--principal", f"anna@{REALM}", "--keytab", keytab.name, "job.py"])
+    job_login = login.Login(job, SECURE, str(tmp_path))
     job_login.begin()
     assert Path(job_login.cache).exists()
 

@@ -29,9 +29,9 @@ def reports(cluster: Cluster, *steps: tuple[float, dict[str, Any]], capsys: pyte
 
 def test_a_job_in_its_queue_names_place_reason_and_share(capsys: pytest.CaptureFixture[str]) -> None:
     """Numbers above 9999 have a fifth digit: identifiers do not sort as text."""
-    own_application = application(10000, "ACCEPTED", queue="vision", diagnostics=NOT_ACTIVATED)
+    job = application(10000, "ACCEPTED", queue="vision", diagnostics=NOT_ACTIVATED)
     cluster = Cluster(
-        own_application,
+        job,
         application(9998, "ACCEPTED", user="bob", queue="vision", startedTime=0),
         application(9999, "ACCEPTED", user="eve", queue="vision", startedTime=0),
         application(9990, "ACCEPTED", queue="b2"),
@@ -39,7 +39,7 @@ def test_a_job_in_its_queue_names_place_reason_and_share(capsys: pytest.CaptureF
         application(10001, "ACCEPTED", queue="vision"),
         scheduler=scheduler(100.0),
     )
-    assert reports(cluster, (10, own_application), (41, own_application), capsys=capsys) == [
+    assert reports(cluster, (10, job), (41, job), capsys=capsys) == [
         "tfos-submit: the application waits in queue vision (ACCEPTED). 2 applications that were submitted earlier wait there, too. "
         "The queue uses 100 % of its capacity, which is 30 % of the cluster. YARN says: Application is added to the scheduler and is not yet "
         "activated. Queue's AM resource limit exceeded. Details : AM Partition = <DEFAULT_PARTITION>; AM Resource Request = <memory:2560, "
@@ -51,21 +51,14 @@ def test_a_job_in_its_queue_names_place_reason_and_share(capsys: pytest.CaptureF
 def test_a_job_in_its_queue_speaks_again_when_something_changes_and_not_too_often(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    own_application = application(10000, "ACCEPTED", diagnostics=NOT_ACTIVATED)
+    job = application(10000, "ACCEPTED", diagnostics=NOT_ACTIVATED)
     later = {
-        **own_application,
+        **job,
         "diagnostics": NOT_ACTIVATED.replace("09:16:18", "09:17:18").replace("memory:10240", "memory:8192"),
     }
-    other_reason = {**own_application, "diagnostics": NOT_ACTIVATED.replace("Queue's AM", "User's AM")}
-    cluster = Cluster(own_application)
-    steps = [
-        (41.0, own_application),
-        (102.0, later),
-        (163.0, other_reason),
-        (165.0, own_application),
-        (400.0, own_application),
-        (461.0, own_application),
-    ]
+    other_reason = {**job, "diagnostics": NOT_ACTIVATED.replace("Queue's AM", "User's AM")}
+    cluster = Cluster(job)
+    steps = [(41.0, job), (102.0, later), (163.0, other_reason), (165.0, job), (400.0, job), (461.0, job)]
     lines = reports(cluster, *steps, (600.0, application(10000, "RUNNING")), capsys=capsys)
     assert ["Queue's" in line for line in lines] == [True, False, True]
     assert all("No application that was submitted earlier waits there." in line for line in lines)
@@ -74,8 +67,8 @@ def test_a_job_in_its_queue_speaks_again_when_something_changes_and_not_too_ofte
 
 @pytest.mark.parametrize("info", [None, {"type": "fifoScheduler"}, {"type": "fairScheduler", "rootQueue": {}}])
 def test_another_scheduler_has_no_share_to_name(info: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    own_application = application(10000, "ACCEPTED", diagnostics="")
-    lines = reports(Cluster(own_application, scheduler=info), (41, own_application), capsys=capsys)
+    job = application(10000, "ACCEPTED", diagnostics="")
+    lines = reports(Cluster(job, scheduler=info), (41, job), capsys=capsys)
     assert "The queue uses" not in lines[0]
     assert "YARN says" not in lines[0]
 
@@ -89,8 +82,8 @@ def test_a_resource_manager_that_does_not_answer_gives_no_place(capsys: pytest.C
 
 def test_a_container_of_the_master_ends_the_waiting(capsys: pytest.CaptureFixture[str]) -> None:
     """YARN calls it ACCEPTED until the master has registered."""
-    own_application = app("ACCEPTED", 1)
-    assert reports(Cluster(application(1, "ACCEPTED")), (41, own_application), capsys=capsys) == []
+    job = app("ACCEPTED", 1)
+    assert reports(Cluster(application(1, "ACCEPTED")), (41, job), capsys=capsys) == []
 
 
 @pytest.mark.parametrize(

@@ -37,10 +37,8 @@ def test_wrong_usage_exits_with_2(arguments: str) -> None:
 
 
 def test_the_scripts_own_options_are_left_to_it() -> None:
-    parsed_options = options.arguments_parser().parse_args(
-        ["--executors", "3", "train.py", "--epochs", "5", "--conf", "mine"]
-    )
-    assert (parsed_options.executors, parsed_options.arguments) == (3, ["--epochs", "5", "--conf", "mine"])
+    job = options.arguments_parser().parse_args(["--executors", "3", "train.py", "--epochs", "5", "--conf", "mine"])
+    assert (job.executors, job.arguments) == (3, ["--epochs", "5", "--conf", "mine"])
 
 
 @pytest.mark.parametrize("prefix", ["spark.yarn.appMasterEnv.", "spark.executorEnv."])

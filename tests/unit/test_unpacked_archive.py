@@ -130,8 +130,6 @@ def test_an_archive_of_another_version_is_refused_and_what_was_there_stays(tmp_p
 
 
 def test_a_host_without_the_program_that_unpacks_is_told_which(tmp_path: Path) -> None:
-    errors = (
-        "tar (child): xz: Cannot exec: No such file or directory\ntar (child): Error is not recoverable: exiting now"
-    )
+    text = "tar (child): xz: Cannot exec: No such file or directory\ntar (child): Error is not recoverable: exiting now"
     with pytest.raises(OSError, match="tar requires xz for this archive, but the host lacks it: install it"):
-        unpacked_archive.unpack("x", str(tmp_path / "here" / "place"), "aa", lambda argv: (2, "", errors))
+        unpacked_archive.unpack("x", str(tmp_path / "here" / "place"), "aa", lambda argv: (2, "", text))

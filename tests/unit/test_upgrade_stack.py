@@ -203,12 +203,8 @@ def over_ssh(cluster: Path, fault: str) -> None:
     program.write_text(SSH.format(python=sys.executable, directory=str(cluster)), encoding="utf-8")
     program.chmod(0o755)
     (cluster / "fault").write_text(fault, encoding="utf-8")
-    connection_variables = {
-        "ansible_ssh_executable": str(program),
-        "ansible_ssh_transfer_method": "piped",
-        "ansible_ssh_retries": 0,
-    }
-    ansible_programs.change_host(cluster / "hosts.yml", "edge1", {"ansible_connection": "ssh", **connection_variables})
+    ssh = {"ansible_ssh_executable": str(program), "ansible_ssh_transfer_method": "piped", "ansible_ssh_retries": 0}
+    ansible_programs.change_host(cluster / "hosts.yml", "edge1", {"ansible_connection": "ssh", **ssh})
 
 
 def test_a_client_that_is_lost_for_good_sends_the_canaries_back_with_the_sentence(cluster):

@@ -84,10 +84,8 @@ def test_the_text_names_host_question_and_sentence(tmp_path: Path) -> None:
 
 
 def test_what_a_host_answered_is_one_line_of_the_text() -> None:
-    message = "x\n0 failed, 99 passed\x1b[2J"
-    results = [
-        verify.Result("data1", "test_a", "a", outcome, message, 0.0) for outcome in (verify.FAILED, verify.SKIPPED)
-    ]
+    text = "x\n0 failed, 99 passed\x1b[2J"
+    results = [verify.Result("data1", "test_a", "a", outcome, text, 0.0) for outcome in (verify.FAILED, verify.SKIPPED)]
     lines = verify.text(results).splitlines()
     assert len(lines) == 4
     assert all(line.isprintable() for line in lines)

@@ -84,11 +84,7 @@ def test_the_tree_is_the_one_that_pip_makes(tmp_path):
     finally:
         os.umask(mask)
     own_files, pip_files = (
-        {
-            name: content
-            for name, content in tree(tmp_path / root).items()
-            if "ctivate" not in name and name != "pyvenv.cfg"
-        }
+        {name: file for name, file in tree(tmp_path / root).items() if "ctivate" not in name and name != "pyvenv.cfg"}
         for root in ("ours", "pips")
     )
     assert own_files == pip_files

@@ -38,12 +38,9 @@ WINDOW = {
 def found(*, manager: str | None = None, node: dict[str, Any] = NODE, **files: Any) -> dict[str, Any]:
     """A host with these files; capacity-scheduler.xml is Hadoop's own."""
     scheduler = {"settings": {CALCULATOR: f"{CALCULATORS}.DefaultResourceCalculator"}, "ours": {}, "problem": None}
-    entries = {
-        f"{CONF}/capacity-scheduler.xml": scheduler,
-        **{f"{CONF}/{name}.xml": content for name, content in files.items()},
-    }
-    present_entries = {path: content for path, content in entries.items() if content}
-    return {**node, "yarn": {"manager": manager, "files": present_entries}}
+    paths = {f"{CONF}/capacity-scheduler.xml": scheduler, **{f"{CONF}/{name}.xml": xml for name, xml in files.items()}}
+    existing_files = {path: xml for path, xml in paths.items() if xml}
+    return {**node, "yarn": {"manager": manager, "files": existing_files}}
 
 
 def linux(site: dict[str, str] | None = None, cfg: dict[str, str] | None = None, **yarn: Any) -> dict[str, Any]:

@@ -73,14 +73,8 @@ def yarn(tmp_path: Path) -> Iterator[Yarn]:
         if "/nodes" in path:
             if state.get("later"):
                 manager.state = {**state, "nodes": state["later"], "later": None}
-            node_labels = [(name, {"nodeLabels": [label]} if label else {}) for name, label in state["nodes"].items()]
-            return {
-                "nodes": {
-                    "node": [
-                        {"nodeHostName": name, "state": "RUNNING", **label_fields} for name, label_fields in node_labels
-                    ]
-                }
-            }
+            rows = [(name, {"nodeLabels": [label]} if label else {}) for name, label in state["nodes"].items()]
+            return {"nodes": {"node": [{"nodeHostName": name, "state": "RUNNING", **labels} for name, labels in rows]}}
         if "/get-node-labels" in path:
             return {"nodeLabelInfo": [{"name": label, "exclusivity": "true"} for label in state["labels"]]}
         return {"clusterInfo": {"hadoopVersion": "3.3.6"}}

@@ -138,11 +138,8 @@ class Rhel7:
     def command(self, argv: list[str], seconds: int = 120, left: str = "") -> dict[str, Any]:
         if argv[:2] != ["rpm", "--query"] or "--all" in argv:
             return {"stdout": "", "stderr": "", "rc": 0}
-        missing_specs = [spec for spec in argv[2:] if not self.matching(self.installed, spec)]
-        return {
-            "stdout": "".join(f"package {spec} is not installed\n" for spec in missing_specs),
-            "rc": len(missing_specs),
-        }
+        specs = [spec for spec in argv[2:] if not self.matching(self.installed, spec)]
+        return {"stdout": "".join(f"package {spec} is not installed\n" for spec in specs), "rc": len(specs)}
 
 
 RUNNING, NEWER = "3.10.0-957.el7", "3.10.0-1127.el7"

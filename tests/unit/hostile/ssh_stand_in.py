@@ -135,20 +135,18 @@ def main(site: str, argv: list[str]) -> int:
     options, host, command = arguments(argv)
     script = b"" if sys.stdin.isatty() else sys.stdin.buffer.read()
     kind, parameters = question(script.decode(errors="replace"))
-    site_content = read(f"{site}/site.json")
-    host_content = site_content["hosts"].get(host, {})
+    content = read(f"{site}/site.json")
+    entry = content["hosts"].get(host, {})
     record = {"host": host, "options": options, "asked": kind or command, "arguments": parameters}
     with open(f"{site}/asked.jsonl", "a") as record_file:
         record_file.write(json.dumps(record) + "\n")
-    attack = host_content.get("attack") if not kind or kind not in site_content["spared"] else None
+    attack = entry.get("attack") if not kind or kind not in content["spared"] else None
     if kind in ("facts", "report"):
-        answer = (
-            host_content["facts"] if kind == "facts" else {"facts": host_content["facts"], **site_content["report"]}
-        )
+        answer = entry["facts"] if kind == "facts" else {"facts": entry["facts"], **content["report"]}
     elif kind in ("accepted", "benchmarked"):
-        answer = site_content[kind]
+        answer = content[kind]
     elif kind:
-        answer = {"changed": False, **site_content["modules"].get(kind, site_content["else"])}
+        answer = {"changed": False, **content["modules"].get(kind, content["else"])}
     elif attack == "broken":
         answer = None
     else:

@@ -269,10 +269,8 @@ def test_every_host_is_a_row_of_the_report_and_hostile_ones_are_no_more(site: Si
 def test_the_plan_names_hostile_hosts_and_is_made_for_all_others(site: Site) -> None:
     site.inventory(ssh_stand_in.ATTACKS)
     code, output = site.run("plan.yml")
-    unreachable_hosts = set(re.findall(r"^([\w-]+) .*unreachable=1", output, re.MULTILINE))
-    assert unreachable_hosts == {
-        f"bad-{attack}" for attack in set(ssh_stand_in.ATTACKS) - {"keys", "failed", "skipped"}
-    }, output
+    hosts = set(re.findall(r"^([\w-]+) .*unreachable=1", output, re.MULTILINE))
+    assert hosts == {f"bad-{attack}" for attack in set(ssh_stand_in.ATTACKS) - {"keys", "failed", "skipped"}}, output
     changing_hosts = set(HONEST) - {"master1"}
     assert all(re.search(rf"^  (\S.*, )?{host}(, |$)", output, re.MULTILINE) for host in changing_hosts), output
     assert code == 4, output  # Ansible's status for unreachable hosts
@@ -282,15 +280,11 @@ def test_the_plan_names_hostile_hosts_and_is_made_for_all_others(site: Site) -> 
 def test_a_host_that_turns_hostile_after_the_plan_reaches_nothing_beyond_itself(site: Site, playbook: str) -> None:
     """The readers' questions are answered as on any host, so that the plays come to theirs. A lock that is not taken would end all of them."""
     site.inventory(("keys", "templates", "broken"), **FACTS.get(playbook, {}))
-    spared_questions = ("facts", "report", *(["run_lock"] if playbook != "frameworks.yml" else []))
-    _code, output = site.run(playbook, "--check", *OPTIONS.get(playbook, []), spared=spared_questions)
-    assert {"data1", "data2", "edge1"} <= {record["host"] for record in site.asked()}, output
-    attacked_hosts = {
-        record["host"]
-        for record in site.asked()
-        if record["host"] not in HONEST and record["asked"] not in spared_questions
-    }
-    assert attacked_hosts == {"bad-keys", "bad-templates", "bad-broken"}, output
+    questions = ("facts", "report", *(["run_lock"] if playbook != "frameworks.yml" else []))
+    _code, output = site.run(playbook, "--check", *OPTIONS.get(playbook, []), spared=questions)
+    assert {"data1", "data2", "edge1"} <= {entry["host"] for entry in site.asked()}, output
+    hosts = {entry["host"] for entry in site.asked() if entry["host"] not in HONEST and entry["asked"] not in questions}
+    assert hosts == {"bad-keys", "bad-templates", "bad-broken"}, output
 
 
 # The row of what honest hosts measured. Texts of another kind may be anything; what counts is typed.

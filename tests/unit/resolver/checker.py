@@ -29,13 +29,10 @@ def numbers(text: str) -> list[int]:
 
 
 def compare(left: str, right: str) -> int:
-    left_numbers, right_numbers = numbers(left), numbers(right)
-    width = max(len(left_numbers), len(right_numbers))
-    left_numbers, right_numbers = (
-        left_numbers + [0] * (width - len(left_numbers)),
-        right_numbers + [0] * (width - len(right_numbers)),
-    )
-    return (left_numbers > right_numbers) - (left_numbers < right_numbers)
+    first, second = numbers(left), numbers(right)
+    width = max(len(first), len(second))
+    first, second = (first + [0] * (width - len(first)), second + [0] * (width - len(second)))
+    return (first > second) - (first < second)
 
 
 def in_range(value: str, wanted: str) -> bool:
@@ -151,11 +148,9 @@ def cuda_problems(stack: Json) -> list[str]:
     if "cuda" not in stack:
         extra = {"cudnn", "nccl", "driver_min", "driver_branch", "driver_module"} & set(stack)
         return [f"a CPU stack has {sorted(extra)}"] if extra else []
-    other_cuda = [(r["line"], r["cuda"], r["cudnn"]) for r in data("tensorflow_build")["other_cuda"]]
+    rows = [(r["line"], r["cuda"], r["cudnn"]) for r in data("tensorflow_build")["other_cuda"]]
     if stack["cuda"] != line["cuda"]:
-        if stack["tensorflow_source"] != "built" or (line["line"], stack["cuda"]) not in [
-            entry[:2] for entry in other_cuda
-        ]:
+        if stack["tensorflow_source"] != "built" or (line["line"], stack["cuda"]) not in [entry[:2] for entry in rows]:
             reasons.append(f"CUDA {stack['cuda']} is not that of TensorFlow {line['line']}")
     elif numbers(stack["cudnn"])[0] != line["cudnn_soname"] or compare(stack["cudnn"], line["cudnn"]) < 0:
         reasons.append(f"cuDNN {stack['cudnn']} is not {line['cudnn']} or a newer one of its soname")
@@ -182,8 +177,7 @@ def same_model(device: Json) -> list[Json]:
     return [
         entry
         for entry in data("gpu_devices")["devices"]
-        if any(name in re.split(r"[ -]", other_name) for other_name in entry["names"])
-        or entry["pci_id"] == device["pci_id"]
+        if any(name in re.split(r"[ -]", model) for model in entry["names"]) or entry["pci_id"] == device["pci_id"]
     ]
 
 
@@ -240,15 +234,13 @@ def driver_problems(request: Json, stack: Json) -> list[str]:
     for device in devices(request):
         firsts = [entry["first_drivers"][0] for entry in same_model(device) if "first_drivers" in entry]
         device_row = row("gpu_devices", "devices", "pci_id", device["pci_id"])
-        branch_drivers = [
-            first for first in device_row.get("first_drivers", ()) if first.split(".")[0] == branch["branch"]
-        ]
+        versions = [first for first in device_row.get("first_drivers", ()) if first.split(".")[0] == branch["branch"]]
         model = device["name"].removeprefix("Tesla ").split(" ")[0]
         entries = [entry for entry in data("gpus")["devices"] if model in re.split(r"[ /]+", entry["name"])]
         firsts += [first for entry in entries for first in entry.get("first_drivers", ())]
         architecture = row("gpus", "architectures", "cc", device["cc"])
         floors += [*firsts, *filter(None, [architecture["first_driver_branch"]])]
-        if branch_drivers and compare(version, branch_drivers[0]) < 0:
+        if versions and compare(version, versions[0]) < 0:
             reasons.append(f"driver {version} does not know {device['name']}")
         if branch["branch"] in device_row.get("not_in", ()):
             reasons.append(f"branch {branch['branch']} does not know {device['name']}")

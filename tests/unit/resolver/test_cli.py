@@ -215,22 +215,17 @@ def test_an_answer_begins_with_the_stack_and_ends_with_the_next_step(capsys: pyt
 def test_the_next_step_installs_the_python_that_was_requested(capsys: pytest.CaptureFixture[str]) -> None:
     line = "resolve --os rhel-9.4 --gpu A100 tensorflow=2.15"
     assert answer(f"{line} python=3.11", capsys)["next"][0] == "deeplearning_request: tf2.15-py3-el9"
-    second_answer = answer(f"{line} python=3.9", capsys)
-    assert (second_answer["versions"]["python"], second_answer["lock"]) == (
-        "3.9",
-        "stacks/locks/tf2.15-py3-el9-py3.9.txt",
-    )
-    assert second_answer["next"][0] == 'deeplearning_request: {tensorflow: "2.15.1", python: "3.9"}'
+    second = answer(f"{line} python=3.9", capsys)
+    assert (second["versions"]["python"], second["lock"]) == ("3.9", "stacks/locks/tf2.15-py3-el9-py3.9.txt")
+    assert second["next"][0] == 'deeplearning_request: {tensorflow: "2.15.1", python: "3.9"}'
 
 
 def test_the_reasons_are_those_of_the_versions_that_are_answered(capsys: pytest.CaptureFixture[str]) -> None:
-    content = answer("resolve --os rhel-9.4 --gpu A100 tensorflow=2.15", capsys)
-    assert content["versions"]["glibc_min"] == "2.28"
-    reasons = dict(
-        reason["text"].partition(":")[0].split(" ", 1) for reason in content["reasons"] if ":" in reason["text"]
-    )
-    versions = {key: value for key, value in content["versions"].items() if isinstance(value, str)}
-    assert {key: reasons[key] for key in versions} == versions
+    body = answer("resolve --os rhel-9.4 --gpu A100 tensorflow=2.15", capsys)
+    assert body["versions"]["glibc_min"] == "2.28"
+    texts = dict(reason["text"].partition(":")[0].split(" ", 1) for reason in body["reasons"] if ":" in reason["text"])
+    versions = {key: value for key, value in body["versions"].items() if isinstance(value, str)}
+    assert {key: texts[key] for key in versions} == versions
 
 
 def test_an_answer_without_a_lock_says_so_and_how_to_make_one(capsys: pytest.CaptureFixture[str]) -> None:

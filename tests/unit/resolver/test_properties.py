@@ -104,10 +104,8 @@ def test_every_clash_is_real_and_none_is_left_when_one_part_of_each_is_gone(requ
         parts = {name: value for name, value in request.items() if name in conflict.components}
         assert not compose(parts, suggest=False).fits
     if resolution.conflicts:
-        conflict_names = {name for conflict in resolution.conflicts for name in conflict.components}
-        assert compose(
-            {name: value for name, value in request.items() if name not in conflict_names}, suggest=False
-        ).fits
+        names = {name for conflict in resolution.conflicts for name in conflict.components}
+        assert compose({name: value for name, value in request.items() if name not in names}, suggest=False).fits
 
 
 @pytest.mark.parametrize(
