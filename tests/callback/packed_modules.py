@@ -30,11 +30,11 @@ OWN = Path(C.DEFAULT_LOCAL_TMP) / "ansiballz_cache"  # ansible.executor.module_c
 
 def digest() -> str:
     """The digest of all that packed files depend on: modules and utilities in this run's paths, and the versions of Ansible and Python."""
-    made = hashlib.sha256(f"{__version__} {sys.version}".encode())
+    checksum = hashlib.sha256(f"{__version__} {sys.version}".encode())
     for folder in (*C.DEFAULT_MODULE_PATH, *C.DEFAULT_MODULE_UTILS_PATH):
         for path in sorted(Path(folder).rglob("*.py")):
-            made.update(str(path.relative_to(folder)).encode() + hashlib.sha256(path.read_bytes()).digest())
-    return made.hexdigest()[:16]
+            checksum.update(str(path.relative_to(folder)).encode() + hashlib.sha256(path.read_bytes()).digest())
+    return checksum.hexdigest()[:16]
 
 
 class CallbackModule(CallbackBase):

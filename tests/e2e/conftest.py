@@ -14,11 +14,11 @@ from hadoop_dl_dev.demo.cluster import Cluster, existing, has_kerberos
 @pytest.fixture(scope="session")
 def cluster() -> Cluster:
     name = os.environ.get("E2E_CLUSTER", Cluster.name)
-    there = existing(name)
+    containers = existing(name)
     cluster = Cluster(os.environ.get("E2E_STACK", Cluster.stack), name=name, kerberos=has_kerberos(name))
-    missing = [host for host in cluster.hosts if cluster.container(host) not in there]
-    assert not missing, (
-        f"These tests need the demo cluster with site.yml applied, and {', '.join(missing)} is missing. Run: make e2e"
+    missing_hosts = [host for host in cluster.hosts if cluster.container(host) not in containers]
+    assert not missing_hosts, (
+        f"These tests need the demo cluster with site.yml applied, and {', '.join(missing_hosts)} is missing. Run: make e2e"
     )
     return cluster
 
@@ -28,13 +28,13 @@ def shell(cluster):
     """Run a command on a node, as root, without SSH: its exit status and output."""
 
     def shell(host: str, command: str) -> tuple[int, str]:
-        done = subprocess.run(
+        completed = subprocess.run(
             ["docker", "exec", cluster.container(host), "sh", "-c", command],
             capture_output=True,
             text=True,
             check=False,
         )
-        return done.returncode, done.stdout + done.stderr
+        return completed.returncode, completed.stdout + completed.stderr
 
     return shell
 
@@ -44,9 +44,9 @@ def analyst(shell) -> Callable[[str], str]:
     """Run shell text as analyst in a login shell of the edge node, which must succeed: its output."""
 
     def analyst(text: str) -> str:
-        code, said = shell("edge1", f"su - analyst -c {shlex.quote(text)}")
-        assert code == 0, said[-6000:]
-        return said
+        code, output = shell("edge1", f"su - analyst -c {shlex.quote(text)}")
+        assert code == 0, output[-6000:]
+        return output
 
     return analyst
 
@@ -58,8 +58,8 @@ def play(cluster) -> Callable[..., tuple[int, str]]:
     def play(playbook: str, *options: str) -> tuple[int, str]:
         command = ["ansible-playbook", "-i", str(cluster.inventory), playbook, *options]
         streams = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
-        done = subprocess.run(command, cwd=images.REPOSITORY, text=True, check=False, **streams)
-        return done.returncode, done.stdout
+        completed = subprocess.run(command, cwd=images.REPOSITORY, text=True, check=False, **streams)
+        return completed.returncode, completed.stdout
 
     return play
 

@@ -16,18 +16,18 @@ print("TRAINED %d of %d" % (len(trained), len(networks.NAMES)))
 
 def test_a_network_trains_on_the_cpu_of_two_hosts_and_nothing_is_compared(play, tmp_path):
     options = {"benchmark_networks": ["lstm"], "benchmark_seconds": 1, "report_directory": str(tmp_path)}
-    code, said = play("playbooks/benchmark.yml", "--limit", "edge1,data1", "-e", json.dumps(options))
-    assert code == 0, said
-    assert "BENCHMARK: 2 of 2 hosts were measured." in said
-    assert "Nothing was compared" in said
-    found = json.loads((tmp_path / "benchmark.json").read_text())
+    code, output = play("playbooks/benchmark.yml", "--limit", "edge1,data1", "-e", json.dumps(options))
+    assert code == 0, output
+    assert "BENCHMARK: 2 of 2 hosts were measured." in output
+    assert "Nothing was compared" in output
+    results = json.loads((tmp_path / "benchmark.json").read_text())
     for host in ("edge1", "data1"):
-        (one,) = found[host]["networks"]
-        assert one["cpu"] > 0
-        assert (one["network"], one["gpu"], one["factor"], one["problem"]) == ("lstm", None, None, None)
+        (row,) = results[host]["networks"]
+        assert row["cpu"] > 0
+        assert (row["network"], row["gpu"], row["factor"], row["problem"]) == ("lstm", None, None, None)
 
 
 def test_every_network_trains_with_this_tensorflow(shell):
-    code, said = shell("edge1", f"cat > /tmp/all.py <<'END'\n{ALL}\nEND\ndeeplearning run --gpus none /tmp/all.py")
-    assert code == 0, said
-    assert "TRAINED 7 of 7" in said.splitlines()
+    code, output = shell("edge1", f"cat > /tmp/all.py <<'END'\n{ALL}\nEND\ndeeplearning run --gpus none /tmp/all.py")
+    assert code == 0, output
+    assert "TRAINED 7 of 7" in output.splitlines()

@@ -39,9 +39,9 @@ print("SUM %d" % sum(SparkContext().parallelize(range(4), 2).map(imported).colle
 
 @pytest.mark.parametrize("host", ["data1", "edge1"])
 def test_every_host_lists_its_environment_as_the_default(shell, cluster, host):
-    code, said = shell(host, "deeplearning list")
-    assert code == 0, said
-    assert [line.split()[1] for line in said.splitlines() if line.startswith("*")] == [cluster.stack]
+    code, text = shell(host, "deeplearning list")
+    assert code == 0, text
+    assert [line.split()[1] for line in text.splitlines() if line.startswith("*")] == [cluster.stack]
 
 
 def test_a_script_reads_hdfs(analyst):
@@ -50,15 +50,15 @@ def test_a_script_reads_hdfs(analyst):
 
 def test_tensorboard_shows_the_events_of_the_images_example_in_hdfs(cluster, analyst):
     output("docker", "cp", str(images.REPOSITORY / "examples/images"), f"{cluster.container('edge1')}:/home/analyst/")
-    said = analyst(f"deeplearning run --gpus none images/plain.py --epochs 2 --output {HOME}/runs")
-    assert float(re.findall(r"^RESULT accuracy ([\d.]+)", said, re.MULTILINE)[-1]) >= 0.4, "chance is 0.1"
-    said = analyst(PAGE)
-    tags = [tag for tags in json.loads(said.strip().splitlines()[-1]).values() for tag in tags]
-    assert any("loss" in tag for tag in tags), said
+    text = analyst(f"deeplearning run --gpus none images/plain.py --epochs 2 --output {HOME}/runs")
+    assert float(re.findall(r"^RESULT accuracy ([\d.]+)", text, re.MULTILINE)[-1]) >= 0.4, "chance is 0.1"
+    text = analyst(PAGE)
+    tags = [tag for tags in json.loads(text.strip().splitlines()[-1]).values() for tag in tags]
+    assert any("loss" in tag for tag in tags), text
 
 
 def test_executors_import_the_users_own_packages(analyst):
     analyst("rm -rf own && deeplearning venv own && echo 'value = 7' > $(echo own/lib/python*/site-packages)/mine.py")
     analyst(f"printf %s {shlex.quote(JOB)} > job.py")
-    said = analyst("tfos-submit --venv own --memory 1g --timeout 180 job.py")
-    assert "SUM 34" in said
+    text = analyst("tfos-submit --venv own --memory 1g --timeout 180 job.py")
+    assert "SUM 34" in text

@@ -44,19 +44,19 @@ def submit_job(shell, gpu_devices):
 
 
 def test_four_executors_on_two_nodes_in_cluster_mode_never_share_a_gpu(cluster, submit_job):
-    code, said = submit_job("--executors", "4", "--gpus", "1", "--deploy-mode", "cluster", "--result", "gpus.json")
-    assert code == 0, said[-4000:]
-    assert "the job is done" in said
+    code, output = submit_job("--executors", "4", "--gpus", "1", "--deploy-mode", "cluster", "--result", "gpus.json")
+    assert code == 0, output[-4000:]
+    assert "the job is done" in output
     result = json.loads(nodes.execute(cluster.container("edge1"), "cat", "/home/analyst/gpus.json"))
-    assert sorted((one["host"], *one["gpus"]) for one in result["found"]) == [
+    assert sorted((executor["host"], *executor["gpus"]) for executor in result["found"]) == [
         (host, gpu) for host in cluster.data_hosts for gpu in ("0", "1")
     ]
-    assert {one["order"] for one in result["found"]} == {"PCI_BUS_ID"}
+    assert {executor["order"] for executor in result["found"]} == {"PCI_BUS_ID"}
     assert (result["driver"] in cluster.data_hosts, result["hidden"]) == (True, "")
 
 
 def test_a_fifth_gpu_of_four_is_refused_with_resource_queue_and_nodes(cluster, submit_job):
-    code, said = submit_job("--executors", "5", "--gpus", "1")
-    assert code == 3, said
-    assert "(yarn.io/gpu, in queue default) require more than YARN has: 4 of them fit" in said
-    assert all(f"{host} (RUNNING) has 2" in said for host in cluster.data_hosts)
+    code, output = submit_job("--executors", "5", "--gpus", "1")
+    assert code == 3, output
+    assert "(yarn.io/gpu, in queue default) require more than YARN has: 4 of them fit" in output
+    assert all(f"{host} (RUNNING) has 2" in output for host in cluster.data_hosts)

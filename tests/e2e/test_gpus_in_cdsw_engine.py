@@ -97,13 +97,13 @@ def files_of_the_gpu_layer() -> bytes:
         "bin/gpu-check": programs.pack(images.REPOSITORY / "roles/gpu_check/files/gpu-check"),
         "etc/gpu-check.json": json.dumps(expected).encode(),
     }
-    packed = io.BytesIO()
-    with tarfile.open(fileobj=packed, mode="w") as archive:
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode="w") as archive:
         for name, data in content.items():
             member = tarfile.TarInfo(f"deeplearning/{name}")
             member.size, member.mode = len(data), 0o755
             archive.addfile(member, io.BytesIO(data))
-    return packed.getvalue()
+    return stream.getvalue()
 
 
 @pytest.fixture(scope="module")
@@ -145,9 +145,13 @@ def engine_with(cluster, mounted: str, driver: Path) -> Iterator[str]:
 
 
 def ask(engine: str, *questions: str) -> tuple[int, dict[str, tuple[str, str]]]:
-    done = docker("exec", "--user", USER, engine, "/opt/deeplearning/bin/gpu-check", "--json", *questions, check=False)
-    assert done.returncode in (0, 1), done.stdout + done.stderr
-    return done.returncode, {one["name"]: (one["outcome"], one["message"]) for one in json.loads(done.stdout)}
+    completed = docker(
+        "exec", "--user", USER, engine, "/opt/deeplearning/bin/gpu-check", "--json", *questions, check=False
+    )
+    assert completed.returncode in (0, 1), completed.stdout + completed.stderr
+    return completed.returncode, {
+        answer["name"]: (answer["outcome"], answer["message"]) for answer in json.loads(completed.stdout)
+    }
 
 
 @pytest.fixture(scope="module")
@@ -164,11 +168,11 @@ def asked(engine) -> tuple[int, dict[str, tuple[str, str]]]:
 
 
 def test_it_is_asked_as_in_an_engine(engine, shell):
-    inside = "id -u; . /etc/os-release; echo $ID; touch /opt/deeplearning/bin/x 2>&1; command -v nvidia-smi rpm dkms || echo none"
-    user, system, written, found = docker("exec", "--user", USER, engine, "sh", "-c", inside).stdout.splitlines()
+    command = "id -u; . /etc/os-release; echo $ID; touch /opt/deeplearning/bin/x 2>&1; command -v nvidia-smi rpm dkms || echo none"
+    user, system, error, paths = docker("exec", "--user", USER, engine, "sh", "-c", command).stdout.splitlines()
     assert user == "8536"
-    assert "Read-only file system" in written
-    assert found == "none"
+    assert "Read-only file system" in error
+    assert paths == "none"
     assert system not in shell("data1", ". /etc/os-release; echo $ID $ID_LIKE")[1].split()
 
 
@@ -221,12 +225,12 @@ def test_tensorflow_is_asked_in_the_engine(asked, cluster, question):
 
 
 def test_nothing_else_fails_and_the_exit_status_says_that_something_did(asked, cluster):
-    known = {
+    expected_failures = {
         "device_nodes",
         "cuda_computes",
         *(name for name, (outcome, _) in TENSORFLOW[cluster.image].items() if outcome == "FAIL"),
     }
-    assert {name for name, (outcome, _) in asked[1].items() if outcome == "FAIL"} == known
+    assert {name for name, (outcome, _) in asked[1].items() if outcome == "FAIL"} == expected_failures
     assert asked[0] == 1
 
 
@@ -234,9 +238,9 @@ def test_a_driver_path_that_names_the_older_version_is_told_as_that(cluster, mou
     """The driver was upgraded on the host, NVIDIA_LIBRARY_PATH of cdsw.conf was not."""
     questions = ("versions_agree", "driver_runs", "gpus_by_driver_as_declared", "nvml_reachable")
     with engine_with(cluster, mounted, driver_directory(tmp_path, cluster.container("data1"), OLDER)) as name:
-        status, found = ask(name, *questions)
+        status, answers = ask(name, *questions)
     assert status == 1
     words = f"this engine has library {OLDER} in /usr/local/nvidia/lib64, its host module {DRIVER}. The driver was changed on the host, and NVIDIA_LIBRARY_PATH in /etc/cdsw/config/cdsw.conf"
     for question in questions:
-        assert found[question][0] == "FAIL"
-        assert words in found[question][1]
+        assert answers[question][0] == "FAIL"
+        assert words in answers[question][1]

@@ -19,14 +19,14 @@ def asked(cluster, shell, tmp_path_factory) -> tuple[int, list[dict]]:
     for source in (program, images.REPOSITORY / "examples/gpus/ask_executors.py"):
         output("docker", "cp", str(source), f"{edge}:/tmp/gpus/{source.name}")
     submit = "cd /tmp/gpus && /opt/deeplearning/bin/tfos-submit --executors 2 --timeout 300 --files gpu-check ask_executors.py"
-    code, said = shell("edge1", f"su analyst -c '{submit}'")
-    lines = [line for line in said.splitlines() if line.startswith("RESULT ")]
-    assert len(lines) == 1, said
+    code, text = shell("edge1", f"su analyst -c '{submit}'")
+    lines = [line for line in text.splitlines() if line.startswith("RESULT ")]
+    assert len(lines) == 1, text
     return code, json.loads(lines[0].removeprefix("RESULT "))
 
 
 def answers(asked, name: str) -> dict[str, dict]:
-    return {place["host"]: one for place in asked[1] for one in place["answers"] if one["name"] == name}
+    return {place["host"]: answer for place in asked[1] for answer in place["answers"] if answer["name"] == name}
 
 
 def test_every_executor_answers_from_a_container_of_its_own(asked, cluster):
@@ -36,11 +36,11 @@ def test_every_executor_answers_from_a_container_of_its_own(asked, cluster):
 
 
 def test_gpus_that_are_none_are_not_taken_for_gpus(asked, cluster):
-    found = answers(asked, "tensorflow_lists_gpus")
-    assert {host: one["outcome"] for host, one in found.items()} == dict.fromkeys(cluster.data_hosts, "FAIL")
-    for one in found.values():
-        assert one["message"].startswith("TensorFlow must list 2 GPUs but lists 0. ")
-        assert one["message"].rpartition("lists 0. ")[2], "and a cause"
+    rows = answers(asked, "tensorflow_lists_gpus")
+    assert {host: row["outcome"] for host, row in rows.items()} == dict.fromkeys(cluster.data_hosts, "FAIL")
+    for row in rows.values():
+        assert row["message"].startswith("TensorFlow must list 2 GPUs but lists 0. ")
+        assert row["message"].rpartition("lists 0. ")[2], "and a cause"
 
 
 def test_a_failed_question_is_the_jobs_exit_status(asked):
@@ -48,5 +48,5 @@ def test_a_failed_question_is_the_jobs_exit_status(asked):
 
 
 def test_tensorflow_computes_on_the_cpu_of_a_container(asked, cluster):
-    found = answers(asked, "tensorflow_computes_on_cpu")
-    assert {host: one["outcome"] for host, one in found.items()} == dict.fromkeys(cluster.data_hosts, "PASS"), found
+    rows = answers(asked, "tensorflow_computes_on_cpu")
+    assert {host: row["outcome"] for host, row in rows.items()} == dict.fromkeys(cluster.data_hosts, "PASS"), rows

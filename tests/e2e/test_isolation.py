@@ -18,8 +18,8 @@ def outside(cluster):
     serve = ("--entrypoint", "python3", image, "-m", "http.server", "8000")
     server = output("docker", "run", "--detach", "--rm", *serve)
     try:
-        shown = "{{.NetworkSettings.Networks.bridge.IPAddress}}"
-        address = output("docker", "inspect", "--format", shown, server), 8000
+        template = "{{.NetworkSettings.Networks.bridge.IPAddress}}"
+        address = output("docker", "inspect", "--format", template, server), 8000
         end = time.monotonic() + 30
         while socket.socket().connect_ex(address):
             assert time.monotonic() < end, f"the server at {address} did not answer within 30 s"
@@ -30,8 +30,8 @@ def outside(cluster):
 
 
 def connects(shell, host: str, address: str, port: int) -> bool:
-    code, said = shell(host, f"python3 -c '{CONNECT}' {address} {port}")
-    assert code in (0, 1), said
+    code, text = shell(host, f"python3 -c '{CONNECT}' {address} {port}")
+    assert code in (0, 1), text
     return code == 0
 
 

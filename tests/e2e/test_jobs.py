@@ -25,24 +25,24 @@ def test_a_job_is_listed_and_stopped_from_another_terminal_and_its_logs_are_read
         rows = [line.split() for line in tfos_submit("jobs")[1].splitlines()]
         return next((row for row in rows if row[1:3] == ["listed", "RUNNING"]), [])
 
-    code, said = shell(
+    code, output = shell(
         "edge1", f"cat > /tmp/listed.py <<'END'\n{SLEEPS}END\nchmod 644 /tmp/listed.py; rm -f /tmp/listed.status"
     )
-    assert code == 0, said
-    started = (
+    assert code == 0, output
+    submit_arguments = (
         "--name listed --memory 1g --timeout 400 /tmp/listed.py > /tmp/listed.log 2>&1; echo $? > /tmp/listed.status"
     )
-    code, said = shell(
-        "edge1", f"su analyst -c 'cd /tmp && (/opt/deeplearning/bin/tfos-submit {started}) > /dev/null 2>&1 &'"
+    code, output = shell(
+        "edge1", f"su analyst -c 'cd /tmp && (/opt/deeplearning/bin/tfos-submit {submit_arguments}) > /dev/null 2>&1 &'"
     )
-    assert code == 0, said
+    assert code == 0, output
     assert eventually(lambda: listed()[5:6] == ["3"]), tfos_submit("jobs")[1]
     name = listed()[0]
     assert tfos_submit(f"stop {name}") == (0, f"tfos-submit: {name} was ended.\n")
     assert tfos_submit(f"stop {name}") == (0, f"tfos-submit: {name} had already ended.\n")
     assert eventually(lambda: shell("edge1", "cat /tmp/listed.status") == (0, "1\n"))
-    code, said = tfos_submit(f"logs {name}")
-    assert code == 0, said
-    assert "LogType:stderr" in said
+    code, output = tfos_submit(f"logs {name}")
+    assert code == 0, output
+    assert "LogType:stderr" in output
     rows = [line.split() for line in tfos_submit("jobs")[1].splitlines()]
     assert [row[2] for row in rows if row[0] == name] == ["KILLED"]

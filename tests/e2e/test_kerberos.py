@@ -84,56 +84,56 @@ def test_each_wheel_left_the_mirror_once_and_hdfs_has_it_as_locked(cluster: Clus
     There may be those of a stack that was beside this one, too: the next installation takes them away.
     """
     entries = environment_packages.parse_section(stacks.load_stack(cluster.stack).lock().text)
-    locked = sorted(entries, key=name_of)
+    wheels = sorted(entries, key=name_of)
     log = shell("mirror1", "journalctl --unit deeplearning-mirror --output cat")[1]
-    served = re.findall(r'^(\S+) "GET /wheels/(\S+) HTTP/1\.1" 200 ', log, re.MULTILINE)
-    assert {entry["file"] for entry in locked} <= {name for _, name in served}
-    assert set(Counter(name for _, name in served).values()) == {1}
-    assert {client.rpartition(":")[2] for client, _ in served} == {cluster.address("edge1")}
-    said = nodes.execute(cluster.container("master1"), "hdfs", "dfs", "-ls", WHEELS)
-    listed = {line.rpartition("/")[2]: line.split()[0] for line in said.splitlines() if WHEELS in line}
-    assert {name_of(entry) for entry in locked} <= set(listed)
-    assert set(listed.values()) == {"-rw-r--r--"}
-    files = " ".join(f"{WHEELS}/{name_of(entry)}" for entry in locked)
-    sizes = " ".join(str(entry["size"]) for entry in locked)
+    requests = re.findall(r'^(\S+) "GET /wheels/(\S+) HTTP/1\.1" 200 ', log, re.MULTILINE)
+    assert {entry["file"] for entry in wheels} <= {name for _, name in requests}
+    assert set(Counter(name for _, name in requests).values()) == {1}
+    assert {client.rpartition(":")[2] for client, _ in requests} == {cluster.address("edge1")}
+    text = nodes.execute(cluster.container("master1"), "hdfs", "dfs", "-ls", WHEELS)
+    modes = {line.rpartition("/")[2]: line.split()[0] for line in text.splitlines() if WHEELS in line}
+    assert {name_of(entry) for entry in wheels} <= set(modes)
+    assert set(modes.values()) == {"-rw-r--r--"}
+    files = " ".join(f"{WHEELS}/{name_of(entry)}" for entry in wheels)
+    sizes = " ".join(str(entry["size"]) for entry in wheels)
     # There, because 340 MB through docker exec take longer than all the rest. head reads no byte more than it prints.
     command = f"hdfs dfs -cat {files} | for size in {sizes}; do head -c $size | sha256sum; done"
-    said = nodes.execute(cluster.container("master1"), "sh", "-c", command)
-    assert [line.split()[0] for line in said.splitlines()] == [entry["sha256"] for entry in locked]
+    text = nodes.execute(cluster.container("master1"), "sh", "-c", command)
+    assert [line.split()[0] for line in text.splitlines()] == [entry["sha256"] for entry in wheels]
 
 
 def test_the_suite_asks_hdfs_and_leaves_no_ticket(cluster: Cluster, shell: Shell, play: Callable[..., Answer]) -> None:
     """On every host, as the command that make demo prints."""
-    status, said = play("playbooks/verify.yml")
-    assert status == 0, said[-4000:]
-    skipped = "\n".join(line for line in said.splitlines() if "SKIPPED" in line)
-    assert "Kerberos" not in skipped
+    status, text = play("playbooks/verify.yml")
+    assert status == 0, text[-4000:]
+    skipped_lines = "\n".join(line for line in text.splitlines() if "SKIPPED" in line)
+    assert "Kerberos" not in skipped_lines
     for host in (*cluster.data_hosts, "edge1"):
         assert shell(host, "ls -d /run/deeplearning-login-* 2>/dev/null || true") == (0, "")
 
 
 def test_a_job_without_a_ticket_is_refused_before_submission(analyst: Callable[[str], Answer]) -> None:
-    status, said = analyst("tfos-submit choose.py")
-    assert (status, "there is none" in said, "Run kinit" in said) == (3, True, True), said
+    status, text = analyst("tfos-submit choose.py")
+    assert (status, "there is none" in text, "Run kinit" in text) == (3, True, True), text
 
 
 def test_a_job_with_an_expired_ticket_is_refused_before_submission(analyst: Callable[[str], Answer]) -> None:
-    status, said = analyst(f"kinit -l 1s -k -t {USER_KEYTAB} analyst@{REALM} && sleep 2 && tfos-submit choose.py")
-    assert (status, "ended at" in said) == (3, True), said
+    status, text = analyst(f"kinit -l 1s -k -t {USER_KEYTAB} analyst@{REALM} && sleep 2 && tfos-submit choose.py")
+    assert (status, "ended at" in text) == (3, True), text
 
 
 def test_a_keytab_that_others_can_read_is_refused(analyst: Callable[[str], Answer]) -> None:
-    status, said = analyst(
+    status, text = analyst(
         f"cp {USER_KEYTAB} ~/open.keytab && chmod 644 ~/open.keytab && "
         f"tfos-submit --principal analyst@{REALM} --keytab ~/open.keytab choose.py"
     )
-    assert (status, "by its owner alone" in said) == (3, True), said
+    assert (status, "by its owner alone" in text) == (3, True), text
 
 
 def test_a_job_in_cluster_mode_runs_by_keytab_with_gpus(analyst: Callable[[str], Answer], gpu_devices: None) -> None:
-    status, said = analyst(f"rm -f result.json && {JOB}")
-    assert status == 0, said[-6000:]
-    assert "cannot be detected" not in said
+    status, text = analyst(f"rm -f result.json && {JOB}")
+    assert status == 0, text[-6000:]
+    assert "cannot be detected" not in text
     assert json.loads(analyst("cat result.json")[1])["accuracy"] >= 0.95
 
 
@@ -145,30 +145,30 @@ def test_a_grid_gives_each_trial_a_gpu_and_runs_only_what_failed_again(
     edge, directory = cluster.container("edge1"), f"/user/analyst/grid-{time.time_ns()}"
     output("docker", "cp", str(images.REPOSITORY / "examples/images"), f"{edge}:/home/analyst/")
     kerberos.write(cluster, "edge1", "/tmp/grid.json", json.dumps(TRIALS), "root:root", "0644")
-    done = []
-    for before, mode in enumerate(("client", "cluster")):
-        status, said = analyst(f"{GRID}{directory} --deploy-mode {mode} plain.py")
-        assert (status, f"2 trials in hdfs://master1:8020{directory}, {before} of them done before" in said) == (
+    good_rows = []
+    for done_count, mode in enumerate(("client", "cluster")):
+        status, text = analyst(f"{GRID}{directory} --deploy-mode {mode} plain.py")
+        assert (status, f"2 trials in hdfs://master1:8020{directory}, {done_count} of them done before" in text) == (
             1,
             True,
-        ), said[-6000:]
-        assert "tfos-submit: 1 of 2 trials are done." in said, said[-6000:]
-        title, *rows = [line.split() for line in said[said.index("ACCURACY ") :].splitlines()[:3]]
+        ), text[-6000:]
+        assert "tfos-submit: 1 of 2 trials are done." in text, text[-6000:]
+        title, *rows = [line.split() for line in text[text.index("ACCURACY ") :].splitlines()[:3]]
         assert title == ["ACCURACY", "EPOCHS", "LEARNING-RATE", "SECONDS", "HOST", "STATUS"]
         good, bad = rows
-        assert (good[1:3], good[4] in cluster.data_hosts, good[5:]) == (["1", "0.001"], True, ["done"]), said[-6000:]
-        assert (bad[:3], bad[4] in cluster.data_hosts, bad[5]) == (["-", "many", "0.001"], True, "failed:"), said[
+        assert (good[1:3], good[4] in cluster.data_hosts, good[5:]) == (["1", "0.001"], True, ["done"]), text[-6000:]
+        assert (bad[:3], bad[4] in cluster.data_hosts, bad[5]) == (["-", "many", "0.001"], True, "failed:"), text[
             -6000:
         ]
-        done.append(good)
-    assert done[0] == done[1], "its result is that of the first run"
-    said = nodes.execute(cluster.container("master1"), "hdfs", "dfs", "-cat", f"{directory}/*/trial.json")
-    good, bad = json.loads("[" + said.replace("}{", "},{") + "]")
+        good_rows.append(good)
+    assert good_rows[0] == good_rows[1], "its result is that of the first run"
+    text = nodes.execute(cluster.container("master1"), "hdfs", "dfs", "-cat", f"{directory}/*/trial.json")
+    good, bad = json.loads("[" + text.replace("}{", "},{") + "]")
     environment = shell("edge1", "readlink /opt/deeplearning/current")[1].strip().rpartition("/")[2]
     assert re.fullmatch(rf"{cluster.stack}-[0-9a-f]{{12}}", environment)
     for trial, status in ((good, "done"), (bad, "failed")):
         assert (trial["status"], trial["environment"], len(trial["gpus"])) == (status, environment, 1)
-    assert (good["host"], format(good["metrics"]["accuracy"], ".4g")) == (done[0][4], done[0][0])
+    assert (good["host"], format(good["metrics"]["accuracy"], ".4g")) == (good_rows[0][4], good_rows[0][0])
     assert "invalid int value: 'many'" in bad["error"]
     assert good["application"] < bad["application"], "the second run ran the other trial alone"
 
@@ -185,26 +185,26 @@ def test_an_executor_can_open_its_own_gpu_alone_and_the_driver_none(
         )
     kerberos.write(cluster, "edge1", "/tmp/open_gpus.py", OPEN_GPUS, "root:root", "0644")
     try:
-        status, said = analyst(
+        status, text = analyst(
             f"kinit -k -t {USER_KEYTAB} analyst@{REALM} && tfos-submit --deploy-mode cluster --executors {2 * len(cluster.data_hosts)} "
             "--memory 1g --timeout 180 /tmp/open_gpus.py"
         )
     finally:
         for host in cluster.data_hosts:
             nodes.execute(cluster.container(host), "rm", "-f", "/dev/gpu0", "/dev/gpu1", "/usr/local/bin/one-gpu")
-    assert status == 0, said[-6000:]
-    opened = sorted(line.split()[1:] for line in said.splitlines() if line.startswith("OPENED"))
-    assert "DRIVER EPERM EPERM" in said.splitlines(), said[-6000:]
-    assert opened == [[host, *one] for host in cluster.data_hosts for one in (["ENXIO", "EPERM"], ["EPERM", "ENXIO"])]
+    assert status == 0, text[-6000:]
+    rows = sorted(line.split()[1:] for line in text.splitlines() if line.startswith("OPENED"))
+    assert "DRIVER EPERM EPERM" in text.splitlines(), text[-6000:]
+    assert rows == [[host, *pair] for host in cluster.data_hosts for pair in (["ENXIO", "EPERM"], ["EPERM", "ENXIO"])]
 
 
 def test_a_login_that_does_not_work_changes_no_host(shell: Shell, play: Callable[..., Answer]) -> None:
     look = "ls -laR --time-style=full-iso /opt/deeplearning/etc /opt/deeplearning/state && ls -la --time-style=full-iso /opt/deeplearning/envs"
     before = shell("edge1", look)
     assert shell("edge1", f"chmod 644 {KEYTAB}")[0] == 0
-    status, said = play("site.yml", "-e", "apply=all")
+    status, text = play("site.yml", "-e", "apply=all")
     assert shell("edge1", f"chmod 400 {KEYTAB}")[0] == 0
-    assert (status != 0, "by its owner alone" in said, "No host was changed" in said) == (True, True, True), said
+    assert (status != 0, "by its owner alone" in text, "No host was changed" in text) == (True, True, True), text
     assert shell("edge1", look) == before
 
 
@@ -215,8 +215,8 @@ def test_removal_restores_yarn_and_leaves_nothing_in_hdfs(
     master = cluster.container("master1")  # root there has the ticket of HDFS's superuser
     assert "pyspark-" in (before := nodes.execute(master, *look))
     assert WHEELS in before
-    status, said = play("playbooks/remove.yml", "-e", "remove_confirmed=true")
-    assert status == 0, said[-4000:]
+    status, text = play("playbooks/remove.yml", "-e", "remove_confirmed=true")
+    assert status == 0, text[-4000:]
     assert nodes.execute(master, *look) == ""
     for host in (*cluster.data_hosts, "edge1"):
         assert shell(host, "ls -A /opt/deeplearning /etc/systemd/system/deeplearning-* 2>/dev/null || true") == (0, "")

@@ -38,14 +38,14 @@ def test_the_example_trains_here_and_on_yarn_and_leaves_no_process(cluster, shel
         f"deeplearning venv {home}/my && {home}/my/bin/pip install --no-index --find-links {home}/packages ipykernel"
     )
     analyst(f"deeplearning kernel --venv {home}/my --gpus none example")
-    said = analyst(f"cd {home} && my/bin/python cells.py notebook/digits.ipynb example")
-    for where, least in (("here", 0.9), ("on 2 executors", 0.95)):
-        assert float(re.findall(rf"{where}: accuracy ([\d.]+)", said)[-1]) >= least, said[-6000:]
-    code, left = shell("edge1", "pgrep -u analyst -fa 'ipykernel|tfos-submit'")
-    assert (code, left) == (1, ""), "no process is left"
+    text = analyst(f"cd {home} && my/bin/python cells.py notebook/digits.ipynb example")
+    for place, least in (("here", 0.9), ("on 2 executors", 0.95)):
+        assert float(re.findall(rf"{place}: accuracy ([\d.]+)", text)[-1]) >= least, text[-6000:]
+    code, processes = shell("edge1", "pgrep -u analyst -fa 'ipykernel|tfos-submit'")
+    assert (code, processes) == (1, ""), "no process is left"
 
 
 @pytest.mark.parametrize("command", ["notebook", "kernel"])
 def test_without_jupyter_the_commands_to_type_are_printed(shell, command):
-    code, said = shell("edge1", f"su - analyst -c 'deeplearning {command}'")
-    assert (code, "~/my/bin/pip install" in said) == (3, True), said
+    code, text = shell("edge1", f"su - analyst -c 'deeplearning {command}'")
+    assert (code, "~/my/bin/pip install" in text) == (3, True), text

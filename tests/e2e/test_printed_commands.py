@@ -38,17 +38,17 @@ def run_in_terminal(command: str, typed: tuple[str, ...]) -> tuple[int, str]:
     # An exit for each shell that a line opened; the status of the last command becomes the status of all of them.
     shells = 1 + sum(line.startswith("su ") for line in typed)
     os.write(controller, "".join(f"{line}\n" for line in [*typed, *(["exit"] * shells)]).encode())
-    shown, end = b"", time.monotonic() + LIMIT
+    output, end = b"", time.monotonic() + LIMIT
     try:
         while time.monotonic() < end:
             if select.select([controller], [], [], 1)[0]:
                 try:
-                    shown += os.read(controller, 65536)
+                    output += os.read(controller, 65536)
                 except OSError:  # the terminal is closed
                     break
             elif process.poll() is not None:
                 break
-        return process.wait(timeout=max(1, end - time.monotonic())), shown.decode("utf-8", "replace")
+        return process.wait(timeout=max(1, end - time.monotonic())), output.decode("utf-8", "replace")
     finally:
         process.kill()
         os.close(controller)
@@ -56,10 +56,10 @@ def run_in_terminal(command: str, typed: tuple[str, ...]) -> tuple[int, str]:
 
 @pytest.mark.parametrize("suggestion", TYPED, ids=lambda suggestion: suggestion.command)
 def test_a_printed_command_works(cluster, suggestion):
-    status, shown = run_in_terminal(suggestion.command, suggestion.typed)
-    assert status == 0, shown[-4000:]
+    status, output = run_in_terminal(suggestion.command, suggestion.typed)
+    assert status == 0, output[-4000:]
     if suggestion.typed:
-        assert "exit status:" in shown, "tfos-submit --help ends with its exit statuses"
+        assert "exit status:" in output, "tfos-submit --help ends with its exit statuses"
 
 
 @pytest.mark.parametrize("name", sorted(tour.web_pages(CLUSTER)))

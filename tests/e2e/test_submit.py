@@ -23,8 +23,8 @@ def submit(shell):
     """Submit a script as the user analyst from the edge node: exit status and what was said."""
 
     def submit(script: str, *arguments: str) -> tuple[int, str]:
-        code, said = shell("edge1", f"cat > /tmp/job.py <<'END'\n{script}END\nchmod 644 /tmp/job.py")
-        assert code == 0, said
+        code, output = shell("edge1", f"cat > /tmp/job.py <<'END'\n{script}END\nchmod 644 /tmp/job.py")
+        assert code == 0, output
         return shell(
             "edge1", f"su analyst -c 'cd /tmp && /opt/deeplearning/bin/tfos-submit {' '.join(arguments)} /tmp/job.py'"
         )
@@ -35,9 +35,9 @@ def submit(shell):
 def applications(shell) -> list[dict]:
     """Every application that YARN knows."""
     ask = "import urllib.request as r; print(r.urlopen('http://master1:8088/ws/v1/cluster/apps').read().decode())"
-    code, said = shell("master1", f'python3 -c "{ask}"')
-    assert code == 0, said
-    return (json.loads(said)["apps"] or {}).get("app", [])
+    code, output = shell("master1", f'python3 -c "{ask}"')
+    assert code == 0, output
+    return (json.loads(output)["apps"] or {}).get("app", [])
 
 
 def last_application(shell) -> dict:
@@ -45,36 +45,36 @@ def last_application(shell) -> dict:
 
 
 def test_a_job_runs_with_one_executor_on_each_node(submit, cluster):
-    code, said = submit(PLACES, "--memory", "1g", "--per-node", "1", "--timeout", "180")
-    assert code == 0, said
-    assert f"ON {' '.join(cluster.data_hosts)}" in said.splitlines()
-    assert "2 executors with 3073 MB and 1 vcore each" in said, "more than half of a node's 6144"
+    code, output = submit(PLACES, "--memory", "1g", "--per-node", "1", "--timeout", "180")
+    assert code == 0, output
+    assert f"ON {' '.join(cluster.data_hosts)}" in output.splitlines()
+    assert "2 executors with 3073 MB and 1 vcore each" in output, "more than half of a node's 6144"
 
 
 def test_an_executor_that_never_comes_is_told_with_what_yarn_had_and_what_was_asked(submit, shell):
-    code, said = submit(RUNS, "--executors", "30", "--memory", "2g", "--wait", str(WAIT))
-    assert code == 4, said
-    assert "30 executors were asked for, each with 2048 MB and 1 vcore, in queue default" in said
-    assert "data1" in said
-    assert "6144" in said
-    assert "--executors" in said.partition("What to do:")[2]
+    code, output = submit(RUNS, "--executors", "30", "--memory", "2g", "--wait", str(WAIT))
+    assert code == 4, output
+    assert "30 executors were asked for, each with 2048 MB and 1 vcore, in queue default" in output
+    assert "data1" in output
+    assert "6144" in output
+    assert "--executors" in output.partition("What to do:")[2]
     application = last_application(shell)
     assert application["state"] in ("KILLED", "FAILED", "FINISHED")
     assert application["elapsedTime"] / 1000 < WAIT + 35, "told soon after that, then ended"
 
 
 def test_a_script_that_fails_ends_with_the_executors_words(submit):
-    code, said = submit(FAILS, "--memory", "1g", "--timeout", "180")
-    assert code == 1, said
-    assert "ZeroDivisionError" in said
-    assert "the ends of the containers' logs" in said
+    code, output = submit(FAILS, "--memory", "1g", "--timeout", "180")
+    assert code == 1, output
+    assert "ZeroDivisionError" in output
+    assert "the ends of the containers' logs" in output
 
 
 def test_a_job_that_takes_too_long_is_ended(submit, shell):
-    started = time.monotonic()
-    code, said = submit(HANGS, "--memory", "1g", "--timeout", "25")
-    assert code == 5, said
-    assert time.monotonic() - started < 120
+    start = time.monotonic()
+    code, output = submit(HANGS, "--memory", "1g", "--timeout", "25")
+    assert code == 5, output
+    assert time.monotonic() - start < 120
     assert last_application(shell)["state"] in ("KILLED", "FAILED", "FINISHED")
 
 
@@ -84,8 +84,8 @@ def label(shell, cluster):
 
     def rmadmin(*commands: str) -> None:
         for command in commands:
-            code, said = shell("master1", f"su yarn -s /bin/sh -c 'yarn rmadmin {command}'")
-            assert code == 0, said
+            code, output = shell("master1", f"su yarn -s /bin/sh -c 'yarn rmadmin {command}'")
+            assert code == 0, output
 
     host = cluster.data_hosts[-1]
     rmadmin('-addToClusterNodeLabels "gpu(exclusive=true)"')
@@ -97,12 +97,12 @@ def label(shell, cluster):
 
 
 def test_executors_with_a_label_come_to_its_node_and_the_master_does_not(submit, shell, label):
-    code, said = submit(PLACES, "--node-label", "gpu", "--memory", "1g", "--timeout", "180")
-    assert code == 0, said
-    assert f"ON {label} {label}" in said.splitlines()
+    code, output = submit(PLACES, "--node-label", "gpu", "--memory", "1g", "--timeout", "180")
+    assert code == 0, output
+    assert f"ON {label} {label}" in output.splitlines()
     assert not last_application(shell)["amHostHttpAddress"].startswith(f"{label}:")
-    code, said = submit(PLACES, "--node-label", "tpu")
-    assert (code, "the node label tpu must be one of YARN's, but YARN has gpu." in said) == (3, True), said
+    code, output = submit(PLACES, "--node-label", "tpu")
+    assert (code, "the node label tpu must be one of YARN's, but YARN has gpu." in output) == (3, True), output
 
 
 def test_nothing_is_left_running(shell):

@@ -30,13 +30,13 @@ def page(cluster, tmp_path):
     def announced():
         return re.search(r"  ssh (-N -L \S+) analyst@", log.read_text())
 
-    with log.open("wb") as out:
+    with log.open("wb") as stream:
         command = [*edge, START.format(port=port, events=EVENTS)]
-        board = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=out, stderr=subprocess.STDOUT)
+        board = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=stream, stderr=subprocess.STDOUT)
         try:
             services.until("the ssh line", lambda: None if announced() else log.read_text(), seconds=30)
             program, *options = ssh(cluster, "edge1")
-            forwarding = subprocess.Popen([program, *announced()[1].split(), *options], stdout=out, stderr=out)
+            forwarding = subprocess.Popen([program, *announced()[1].split(), *options], stdout=stream, stderr=stream)
             try:
                 tensorboard_page.wait(f"http://127.0.0.1:{port}")
                 yield f"http://127.0.0.1:{port}"
@@ -50,8 +50,8 @@ def page(cluster, tmp_path):
 
 
 def test_a_browser_shows_the_curves_and_the_graph_of_the_job(cluster, page, tmp_path):
-    found = tensorboard_page.seen(page, tmp_path / "profile")
-    assert tensorboard_page.problems(found, cluster.stack) == [], found
+    content = tensorboard_page.seen(page, tmp_path / "profile")
+    assert tensorboard_page.problems(content, cluster.stack) == [], content
 
 
 def test_the_sites_service_shows_the_same_job(shell):

@@ -27,17 +27,17 @@ def test_keras_trains_one_model_on_all_executors_and_another_process_reads_it(cl
         pytest.skip(f"TensorFlow {tensorflow} lacks this strategy (examples/images/README.md)")
 
     def results(said: str) -> list[float]:
-        return [float(one) for one in re.findall(r"^RESULT accuracy ([\d.]+)", said, re.MULTILINE)]
+        return [float(accuracy) for accuracy in re.findall(r"^RESULT accuracy ([\d.]+)", said, re.MULTILINE)]
 
     model = "hdfs://master1:8020/user/analyst/images"
     output("docker", "cp", str(images.REPOSITORY / "examples/images"), f"{cluster.container('edge1')}:/home/analyst/")
     if cluster.kerberos:
         kerberos.log_in(cluster)
-    said = analyst(
+    text = analyst(
         f"cd images && tfos-submit --executors 2 --timeout 300 --py-files images.py tfos.py --epochs 2 --output {model}"
     )
-    application = re.findall(r"Submitted application (application_\w+)", said)[-1]
-    one, other = results(analyst(f"tfos-submit logs {application}"))
-    (served,) = results(analyst(f"cd images && deeplearning run predict.py {model}/model"))
-    assert one == other == pytest.approx(served, abs=0.003)
-    assert served >= 0.2, "chance is 0.1"
+    application = re.findall(r"Submitted application (application_\w+)", text)[-1]
+    first, second = results(analyst(f"tfos-submit logs {application}"))
+    (served_accuracy,) = results(analyst(f"cd images && deeplearning run predict.py {model}/model"))
+    assert first == second == pytest.approx(served_accuracy, abs=0.003)
+    assert served_accuracy >= 0.2, "chance is 0.1"

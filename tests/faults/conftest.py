@@ -68,10 +68,10 @@ class Cluster:
 
     def __init__(self, control_paths: Path) -> None:
         self.control_paths = control_paths
-        listed = subprocess.run(
+        completed = subprocess.run(
             ["ansible-inventory", "-i", str(INVENTORY), "--list"], capture_output=True, text=True, check=True, cwd=REPO
         )
-        self.inventory = json.loads(listed.stdout)
+        self.inventory = json.loads(completed.stdout)
         self.platform_hosts = sorted(
             {host for group in ("data_nodes", "edge_nodes") for host in self.inventory.get(group, {}).get("hosts", [])}
         )
@@ -80,9 +80,9 @@ class Cluster:
         return testinfra.get_host(f"ansible://{name}?ansible_inventory={INVENTORY}&sudo=true")
 
     def run(self, name: str, command: str) -> str:
-        done = self.host(name).run(command)
-        assert done.rc == 0, f"{command!r} on {name} ended with {done.rc}: {done.stderr}"
-        return done.stdout
+        completed = self.host(name).run(command)
+        assert completed.rc == 0, f"{command!r} on {name} ended with {completed.rc}: {completed.stderr}"
+        return completed.stdout
 
     def content(self, name: str) -> list[str]:
         return self.run(name, CONTENT).splitlines()
@@ -135,9 +135,9 @@ class Cluster:
             text=True,
             check=True,
         ).stdout.split()
-        found = [container for container in names if re.fullmatch(rf"(.*[-_])?{re.escape(name)}", container)]
-        assert len(found) == 1, f"one container of the demo is {name}; found {found} among {names}"
-        return found[0]
+        matches = [container for container in names if re.fullmatch(rf"(.*[-_])?{re.escape(name)}", container)]
+        assert len(matches) == 1, f"one container of the demo is {name}; found {matches} among {names}"
+        return matches[0]
 
     def docker(self, name: str, *command: str) -> None:
         subprocess.run(["docker", "exec", self.container(name), *command], check=True)

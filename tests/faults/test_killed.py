@@ -14,7 +14,7 @@ def begun(component: str) -> str:
 
 @pytest.mark.parametrize("moments", [("pip", "tensorflow", "keras")])
 def test_a_killed_run_continues(cluster, bare, moments):
-    untouched = cluster.content("data2")
+    content = cluster.content("data2")
     bare("data2")
     for component in moments:
         process = cluster.start_site("--limit", "data2")
@@ -28,9 +28,9 @@ def test_a_killed_run_continues(cluster, bare, moments):
         assert cluster.run("data2", "find /opt/deeplearning/envs -name sealed.json") == ""
     run = cluster.site("--limit", "data2")
     assert run.code == 0
-    assert sorted(set(cluster.content("data2")) ^ set(untouched)) == []
-    again = cluster.site("--limit", "data2")
-    assert (again.code, again.changed["data2"]) == (0, 0)
+    assert sorted(set(cluster.content("data2")) ^ set(content)) == []
+    second_run = cluster.site("--limit", "data2")
+    assert (second_run.code, second_run.changed["data2"]) == (0, 0)
 
 
 def test_no_installer_of_a_killed_run_is_left(cluster):

@@ -39,13 +39,13 @@ def report(directory: Path, *options: str) -> tuple[int, dict[str, Any]]:
         "--format",
         "json",
     ]
-    done = subprocess.run(
+    completed = subprocess.run(
         [*command, *options], cwd=REPOSITORY, capture_output=True, text=True, timeout=LIMIT, check=False
     )
-    print((directory / "report.txt").read_text(encoding="utf-8"), done.stderr)
-    found: dict[str, Any] = json.loads(done.stdout)
-    assert found["status"] == done.returncode
-    return done.returncode, {host["host"]: host for host in found["hosts"]}
+    print((directory / "report.txt").read_text(encoding="utf-8"), completed.stderr)
+    content: dict[str, Any] = json.loads(completed.stdout)
+    assert content["status"] == completed.returncode
+    return completed.returncode, {host["host"]: host for host in content["hosts"]}
 
 
 def states(hosts: dict[str, Any]) -> dict[str, str]:
@@ -55,14 +55,14 @@ def states(hosts: dict[str, Any]) -> dict[str, str]:
 @pytest.fixture
 def aside(cluster) -> Iterator[Callable[[str], None]]:
     """Move a file of edge1 away, and back with the times that it had."""
-    moved = []
+    paths = []
 
     def aside(path: str) -> None:
         cluster.run("edge1", f"mv {path} {path}.aside")
-        moved.append(path)
+        paths.append(path)
 
     yield aside
-    for path in moved:
+    for path in paths:
         cluster.run("edge1", f"mv {path}.aside {path}")
 
 

@@ -40,8 +40,8 @@ def written_expectations() -> dict[str, dict[str, Any]]:
     path = os.environ.get("VERIFY_EXPECTATIONS")
     if not path:
         return {}
-    found: dict[str, dict[str, Any]] = json.loads(Path(path).read_text(encoding="utf-8"))
-    return found
+    expectations: dict[str, dict[str, Any]] = json.loads(Path(path).read_text(encoding="utf-8"))
+    return expectations
 
 
 @cache
@@ -50,15 +50,15 @@ def expectation(host: Any) -> dict[str, Any]:
     variables = host.ansible.get_variables() if hasattr(host.backend, "ansible_runner") else {}
     name = host_name(host)
     if name in written_expectations():
-        found = written_expectations()[name]
+        host_values = written_expectations()[name]
     else:
-        found = {key: variables[f"verify_{key}"] for key in DEFAULTS if f"verify_{key}" in variables}
-        found.setdefault("gpu_count", variables.get("gpu_count", 0))
-    wanted = {**DEFAULTS, **{key: value for key, value in found.items() if value not in ("", None, [])}}
+        host_values = {key: variables[f"verify_{key}"] for key in DEFAULTS if f"verify_{key}" in variables}
+        host_values.setdefault("gpu_count", variables.get("gpu_count", 0))
+    expectations = {**DEFAULTS, **{key: value for key, value in host_values.items() if value not in ("", None, [])}}
     groups = KNOWN_GROUPS & set(variables.get("group_names", []))
-    if groups and "parts" not in wanted:
-        wanted["parts"] = components.parts(groups)
-    return wanted
+    if groups and "parts" not in expectations:
+        expectations["parts"] = components.parts(groups)
+    return expectations
 
 
 def host_name(host: Any) -> str:
@@ -71,16 +71,16 @@ def asked(item: pytest.Item) -> bool:
     host = getattr(item, "callspec", None) and item.callspec.params.get("_testinfra_host")
     if host is None:
         return True
-    wanted = expectation(host)
+    expectations = expectation(host)
     parts = {marker.args[0] for marker in item.iter_markers("part")}
-    has_gpus = int(wanted["gpu_count"]) > 0
+    has_gpus = int(expectations["gpu_count"]) > 0
     if ("gpu" in parts and not has_gpus) or ("no gpu" in parts and has_gpus):
         return False
-    if (ACTIVE in parts and not wanted.get("active", True)) or (YARN in parts and not wanted.get("yarn")):
+    if (ACTIVE in parts and not expectations.get("active", True)) or (YARN in parts and not expectations.get("yarn")):
         return False
-    if "parts" in wanted and not parts - OF_THE_RUN <= set(wanted["parts"]):
+    if "parts" in expectations and not parts - OF_THE_RUN <= set(expectations["parts"]):
         return False
-    return not wanted["stack"] or required_of_stack(item) <= stack_parts(wanted["stack"])
+    return not expectations["stack"] or required_of_stack(item) <= stack_parts(expectations["stack"])
 
 
 def required_of_stack(item: pytest.Item) -> set[str]:
@@ -93,9 +93,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if getattr(item, "callspec", None) and "_testinfra_host" in item.callspec.params:
             host = item.callspec.params["_testinfra_host"]
-            others = [str(value) for name, value in item.callspec.params.items() if name != "_testinfra_host"]
+            values = [str(value) for name, value in item.callspec.params.items() if name != "_testinfra_host"]
             words = item.name.partition("[")[0].removeprefix("test_").replace("_", " ").split()
-            item.user_properties += [("host", host_name(host)), ("question", " ".join(words + others))]
+            item.user_properties += [("host", host_name(host)), ("question", " ".join(words + values))]
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in left_out]
@@ -105,20 +105,20 @@ def read(host: Any, wanted: dict[str, Any]) -> dict[str, Any]:
     """Everything about one host: what the role verify read, or (in molecule) what one command reads now."""
     directory = os.environ.get("VERIFY_ANSWERS")
     if directory:
-        found: dict[str, Any] = json.loads(
+        answers: dict[str, Any] = json.loads(
             verify.answer_file(Path(directory), host_name(host)).read_text(encoding="utf-8")
         )
     else:
         answer = host.run(host_script.one_command(verify.probe_script(wanted)))
         try:
-            found = host_script.parse(answer.rc, answer.stdout, answer.stderr)
+            answers = host_script.parse(answer.rc, answer.stdout, answer.stderr)
         except host_script.NoAnswer as problem:
-            found = {"no_answer": str(problem)}
-    assert "no_answer" not in found, (
-        f"The host should answer the suite's questions, but {host_name(host)} did not: {found['no_answer']}. "
+            answers = {"no_answer": str(problem)}
+    assert "no_answer" not in answers, (
+        f"The host should answer the suite's questions, but {host_name(host)} did not: {answers['no_answer']}. "
         "Check that Ansible reaches it: ansible HOST -m ansible.builtin.raw -a id -b"
     )
-    return found
+    return answers
 
 
 _answers: dict[str, dict[str, Any]] = {}
@@ -135,29 +135,29 @@ def answers(host: Any) -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def expected(host: Any, answers: dict[str, Any]) -> dict[str, Any]:
     """What should be true; if nobody says which stack, the one that the environment was sealed as."""
-    wanted = dict(expectation(host))
-    sealed = (answers["seal"] or {}).get("stack")
-    if not wanted["stack"] and sealed in stacks.stack_names():
-        installed = (answers["inside"].get("versions") or {}).get("value") or {}
-        forms = [form.data for form in stacks.load_stack(sealed).forms]
-        wanted["stack"] = next((one for one in forms if distribution(one, "tensorflow") in installed), forms[0])
-    return wanted
+    expectations = dict(expectation(host))
+    sealed_stack = (answers["seal"] or {}).get("stack")
+    if not expectations["stack"] and sealed_stack in stacks.stack_names():
+        projects = (answers["inside"].get("versions") or {}).get("value") or {}
+        forms = [form.data for form in stacks.load_stack(sealed_stack).forms]
+        expectations["stack"] = next((name for name in forms if distribution(name, "tensorflow") in projects), forms[0])
+    return expectations
 
 
 @pytest.fixture(autouse=True)
 def _only_what_the_stack_has(request: pytest.FixtureRequest) -> None:
     """Where only the seal names the stack, the host must be read before it is known which questions apply."""
-    required = required_of_stack(request.node)
+    required_parts = required_of_stack(request.node)
     if (
-        not required
+        not required_parts
         or "_testinfra_host" not in request.fixturenames
         or expectation(request.getfixturevalue("host"))["stack"]
     ):
         return
     stack = request.getfixturevalue("expected")["stack"]
-    missing = sorted(required - stack_parts(stack)) if stack else []
-    if missing:
-        pytest.skip(f"the stack {stack['name']} has no {', '.join(missing)}")
+    missing_parts = sorted(required_parts - stack_parts(stack)) if stack else []
+    if missing_parts:
+        pytest.skip(f"the stack {stack['name']} has no {', '.join(missing_parts)}")
 
 
 @pytest.fixture
@@ -172,7 +172,7 @@ def inside(answers: dict[str, Any]) -> Callable[[str], dict[str, Any]]:
     """An answer of the environment's own Python: {"value", "error"}."""
 
     def inside(name: str) -> dict[str, Any]:
-        found: dict[str, Any] = answers["inside"].get(name, answers["unanswered"])
-        return found
+        answer: dict[str, Any] = answers["inside"].get(name, answers["unanswered"])
+        return answer
 
     return inside

@@ -51,13 +51,13 @@ def test_current_txt_tells_everybody_what_is_active(answers, inside):
         "/opt/deeplearning/CURRENT.txt must tell what is installed. Run: ansible-playbook site.yml"
     )
     assert answers["notice"]["mode"] == 0o644
-    told = answers["notice"]["told"]
-    assert told["active"] == os.path.basename(answers["current"])
-    python, *packages = told["has"].split(", ")
+    notice = answers["notice"]["told"]
+    assert notice["active"] == os.path.basename(answers["current"])
+    python, *packages = notice["has"].split(", ")
     assert python == f"Python {inside('python')['value']}"
     assert packages
-    installed = inside("versions")["value"]
-    assert dict(package.split() for package in packages).items() <= installed.items()
+    installed_packages = inside("versions")["value"]
+    assert dict(package.split() for package in packages).items() <= installed_packages.items()
 
 
 @pytest.mark.part("active")
@@ -77,13 +77,13 @@ def test_it_can_be_imported(inside, part):
 
 @pytest.mark.parametrize("part", of_the_stack(*VERSIONS))
 def test_the_version_is_the_stacks(expected, inside, part):
-    installed = inside("versions")["value"] or {}
+    installed_packages = inside("versions")["value"] or {}
     assert inside("versions")["error"] is None
     name = distribution(expected["stack"], part)
-    assert name in installed, (
+    assert name in installed_packages, (
         f"{name} {expected['stack'].get(part, '')} is not installed. Run: ansible-playbook site.yml"
     )
-    assert installed[name] == expected["stack"].get(part, installed[name])
+    assert installed_packages[name] == expected["stack"].get(part, installed_packages[name])
 
 
 # Where GPUs are promised, gpu-check asks TensorFlow itself, on the CPU too (test_gpus.py).

@@ -21,8 +21,8 @@ OF_CUDA = ("tensorflow_convolves_on_gpu", "tensorflow_lists_gpus", "tensorflow_c
 
 @pytest.mark.part("gpu")
 def test_nvidia_smi_lists_every_gpu(expected, answers):
-    listed = re.findall(r"^GPU \d+: ", answers["nvidia_smi"]["output"], re.MULTILINE)
-    assert len(listed) == int(expected["gpu_count"]), answers["nvidia_smi"]["error"]
+    gpu_lines = re.findall(r"^GPU \d+: ", answers["nvidia_smi"]["output"], re.MULTILINE)
+    assert len(gpu_lines) == int(expected["gpu_count"]), answers["nvidia_smi"]["error"]
 
 
 @pytest.mark.part("no gpu")
@@ -43,8 +43,8 @@ def question(check: str) -> Callable[..., None]:
             pytest.skip(answer["message"])
         assert answer["outcome"] == "PASS", answer["message"]
 
-    marked = pytest.mark.part("gpu")(test)
-    return pytest.mark.stack_has("cuda")(marked) if check in OF_CUDA else marked
+    gpu_test = pytest.mark.part("gpu")(test)
+    return pytest.mark.stack_has("cuda")(gpu_test) if check in OF_CUDA else gpu_test
 
 
 for check in CHECKS:

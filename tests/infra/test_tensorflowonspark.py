@@ -28,10 +28,10 @@ def test_spark_starts(answers):
 
 def test_sparks_jars_are_in_hdfs_where_spark_is_ours(answers, hdfs_asked):
     if answers["spark"]["home"].startswith("/opt/deeplearning/"):
-        archived = answers["spark"]["archived"]
-        assert archived, (
+        archive = answers["spark"]["archived"]
+        assert archive, (
             "spark-defaults.conf should name spark.yarn.archive. Run: ansible-playbook site.yml -e apply=all"
         )
-        assert archived["error"] is None, (
-            f"{archived['error']}. If HDFS answers, run: ansible-playbook site.yml -e apply=all"
+        assert archive["error"] is None, (
+            f"{archive['error']}. If HDFS answers, run: ansible-playbook site.yml -e apply=all"
         )

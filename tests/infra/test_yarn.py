@@ -13,7 +13,7 @@ def node_of(expected, found):
         f"YARN should have a node of this host, but has none with the name {names}. Start its NodeManager; "
         "if YARN has another name for it, set node_maintenance_node."
     )
-    return next((one for one in found["nodes"] if one["state"] == "RUNNING"), found["nodes"][0])
+    return next((node for node in found["nodes"] if node["state"] == "RUNNING"), found["nodes"][0])
 
 
 def test_its_nodemanager_runs(expected, answers):
@@ -25,17 +25,17 @@ def test_its_nodemanager_runs(expected, answers):
 
 def test_yarn_offers_every_gpu(expected, answers):
     node = node_of(expected, answers["yarn"])
-    wanted = int(expected["yarn"]["gpus"])
-    assert node["gpus"] == wanted, (
-        f"YARN should offer {wanted} GPUs of {node['name']}, but offers {node['gpus']}. Run playbooks/yarn_gpu.yml, "
+    expected_gpus = int(expected["yarn"]["gpus"])
+    assert node["gpus"] == expected_gpus, (
+        f"YARN should offer {expected_gpus} GPUs of {node['name']}, but offers {node['gpus']}. Run playbooks/yarn_gpu.yml, "
         "which names what is missing; if nothing is, look into the NodeManager's log for GpuDiscoverer."
     )
 
 
 def test_its_node_has_the_label_of_its_plan(expected, answers):
     node = node_of(expected, answers["yarn"])
-    wanted, found = expected["yarn"]["label"], " ".join(node["labels"])
-    assert not wanted or found == wanted, (
-        f"The node {node['name']} should have the node label {wanted}, but has {found or 'none'}. Run: "
+    expected_label, node_labels = expected["yarn"]["label"], " ".join(node["labels"])
+    assert not expected_label or node_labels == expected_label, (
+        f"The node {node['name']} should have the node label {expected_label}, but has {node_labels or 'none'}. Run: "
         "ansible-playbook playbooks/yarn_gpu.yml -e apply=all -e yarn_gpu_restart_allowed=true"
     )

@@ -103,18 +103,18 @@ class Hosts:
         wait_for_sshd(self.address(name))
 
     def address(self, name: str) -> str:
-        shown = "{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}"
-        return output("docker", "inspect", "--format", shown, self.container(name))
+        template = "{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}"
+        return output("docker", "inspect", "--format", template, self.container(name))
 
     def write_inventory(self, *names: str) -> None:
         """These hosts, and their keys, as scripts/bootstrap_ssh has it."""
-        known, hosts = [], {}
+        host_keys, hosts = [], {}
         for name in names:
             address = self.address(name)
             public = nodes.execute(self.container(name), "cat", "/etc/ssh/ssh_host_ed25519_key.pub").split()
-            known.append(f"{address} {public[0]} {public[1]}\n")
+            host_keys.append(f"{address} {public[0]} {public[1]}\n")
             hosts[name] = {"ansible_host": address}
-        (self.directory / "known_hosts").write_text("".join(known))
+        (self.directory / "known_hosts").write_text("".join(host_keys))
         variables = {
             "deeplearning_request": STACK,
             "mirror_mode": "external",
@@ -149,26 +149,26 @@ class Hosts:
 
     def start_play(self, *arguments: str) -> subprocess.Popen[str]:
         """A playbook with SSH masters of its own, so that all of it can be killed."""
-        own = {"PYTHONPATH": str(self.tree / "lib"), "ANSIBLE_SSH_CONTROL_PATH_DIR": str(self.directory / "cp")}
+        variables = {"PYTHONPATH": str(self.tree / "lib"), "ANSIBLE_SSH_CONTROL_PATH_DIR": str(self.directory / "cp")}
         inventory = self.directory / "inventory.json"
-        return ansible_programs.start("-i", inventory, *self.skipped, *arguments, cwd=self.tree, **own)
+        return ansible_programs.start("-i", inventory, *self.skipped, *arguments, cwd=self.tree, **variables)
 
     def finish(self, process: subprocess.Popen[str], seconds: float = RUN_SECONDS) -> tuple[int, str]:
         try:
-            said, _ = process.communicate(timeout=seconds)
+            text, _ = process.communicate(timeout=seconds)
         except subprocess.TimeoutExpired:
             self.kill_controller(process)
             raise
-        return process.returncode, said
+        return process.returncode, text
 
     def site(self, *arguments: str) -> str:
         return self.play("site.yml", *arguments)
 
     def play(self, *arguments: str) -> str:
         """A run that must succeed; what it printed."""
-        code, said = self.finish(self.start_play(*arguments))
-        assert code == 0, said[-6000:]
-        return said
+        code, text = self.finish(self.start_play(*arguments))
+        assert code == 0, text[-6000:]
+        return text
 
     def kill_controller(self, process: subprocess.Popen[str]) -> None:
         """As a power cut on the controller: the whole session, and the SSH masters that would outlive it."""
@@ -185,11 +185,11 @@ class Hosts:
     def kill_on_host(self, name: str) -> list[str]:
         """SIGKILL for everything that came in by SSH, with its children; what it was."""
         table = [line.split(None, 2) for line in self.shell(name, "ps -e -o pid= -o ppid= -o args=").splitlines()]
-        chosen = {pid for pid, _, words in table if words.startswith("sshd: deploy")}
-        sessions = set(chosen)
-        while more := {pid for pid, parent, _ in table if parent in chosen} - chosen:
-            chosen |= more
-        victims = sorted(chosen - sessions, key=int)
+        pids = {pid for pid, _, words in table if words.startswith("sshd: deploy")}
+        sessions = set(pids)
+        while more := {pid for pid, parent, _ in table if parent in pids} - pids:
+            pids |= more
+        victims = sorted(pids - sessions, key=int)
         if victims:
             self.shell(name, f"kill -KILL {' '.join(victims)}", check=False)
         return [words for pid, _, words in table if pid in victims]
@@ -198,8 +198,8 @@ class Hosts:
         """Everything below /opt/deeplearning, and the names of everything else that differs from the image."""
         argv = ["docker", "exec", "--interactive", self.container(name), "/usr/bin/python3", "-", "/opt/deeplearning"]
         files = {line for line in run(*argv, stdin=LIST).stdout.splitlines() if not OF_ONE_INSTALLATION.search(line)}
-        changed = output("docker", "diff", self.container(name)).splitlines()
-        return files | {line for line in changed if not OF_THE_SYSTEM.search(line) and "/opt/deeplearning/" not in line}
+        lines = output("docker", "diff", self.container(name)).splitlines()
+        return files | {line for line in lines if not OF_THE_SYSTEM.search(line) and "/opt/deeplearning/" not in line}
 
 
 def command_line(process: Path) -> bytes:

@@ -59,16 +59,16 @@ class Site:
 
     @staticmethod
     def end(process: subprocess.Popen[str]) -> tuple[int, str]:
-        said, _ = process.communicate(timeout=1200)
-        return process.returncode, said
+        output, _ = process.communicate(timeout=1200)
+        return process.returncode, output
 
     def play(self, playbook: str, *arguments: str) -> tuple[int, str]:
         return self.end(self.begin(playbook, *arguments))
 
     def record(self, release: Release) -> dict[str, Any]:
         path = self.directory / "stacks/built" / f"{release.stack}.json"
-        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        return found
+        content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        return content
 
     def shell(self, command: str, *, check: bool = True) -> str:
         return nodes.execute(self.node, "sh", "-c", command, check=check)

@@ -11,13 +11,13 @@ def assert_a_session_computes(host: Host) -> None:
 
 def assert_a_container_has_the_driver(host: Host, library: str, driver: str) -> None:
     """Devices and the library of the driver that runs, found by the loader of the engine's user under the name that TensorFlow asks for."""
-    found = host.inside("stat -c '%F %t %n' /dev/nvidia0 /dev/nvidiactl /dev/nvidia-uvm").splitlines()
-    assert [line.split("/")[0] for line in found] == ["character special file c3 "] * 2 + [
+    devices = host.inside("stat -c '%F %t %n' /dev/nvidia0 /dev/nvidiactl /dev/nvidia-uvm").splitlines()
+    assert [line.split("/")[0] for line in devices] == ["character special file c3 "] * 2 + [
         "character special file 1ff "
     ]
     assert host.inside(f"readlink {library}/libcuda.so.1").strip() == f"libcuda.so.{driver}"
-    same = host.inside(f"stat -L -c %i {library}/libcuda.so.1").strip()
-    assert same == host.on_host(f"stat -c %i /usr/lib64/libcuda.so.{driver}").strip(), "the host's file, no copy"
+    inode = host.inside(f"stat -L -c %i {library}/libcuda.so.1").strip()
+    assert inode == host.on_host(f"stat -c %i /usr/lib64/libcuda.so.{driver}").strip(), "the host's file, no copy"
     assert host.python('import ctypes; print(ctypes.CDLL("libcuda.so.1").cuInit(0))') == "100"
 
 

@@ -13,9 +13,9 @@ from hadoop_dl_dev.demo.cluster import Cluster
 def run(*command: str, status: int = 0) -> str:
     """What the command printed; it must end with this status."""
     streams = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
-    done = subprocess.run(command, cwd=images.REPOSITORY, text=True, check=False, **streams)
-    assert done.returncode == status, done.stdout[-6000:]
-    return done.stdout
+    completed = subprocess.run(command, cwd=images.REPOSITORY, text=True, check=False, **streams)
+    assert completed.returncode == status, completed.stdout[-6000:]
+    return completed.stdout
 
 
 def play(cluster: Cluster, *arguments: str, status: int = 0) -> str:

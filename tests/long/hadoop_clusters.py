@@ -36,23 +36,23 @@ def changes(said: str) -> set[str]:
 def labelled(found: cluster.Cluster, label: str, queues: dict[str, int]) -> Iterator[None]:
     """The site gives data2 the label, and data1 none."""
     variables = {"yarn_gpu_node_label": label, "yarn_gpu_node_label_queues": queues}
-    written: dict[str, dict[str, Any]] = {f"group_vars/{group}.yml": variables for group in ("data_nodes", "masters")}
-    written["host_vars/data1.yml"] = {"yarn_gpu_node_label": ""}
-    for name, content in written.items():
+    files: dict[str, dict[str, Any]] = {f"group_vars/{group}.yml": variables for group in ("data_nodes", "masters")}
+    files["host_vars/data1.yml"] = {"yarn_gpu_node_label": ""}
+    for name, content in files.items():
         (found.inventory / name).parent.mkdir(exist_ok=True)
         (found.inventory / name).write_text(yaml.safe_dump(content), encoding="utf-8")
     try:
         yield
     finally:
-        for name in written:
+        for name in files:
             (found.inventory / name).unlink()
 
 
 def labels(found: cluster.Cluster) -> dict[str, list[str]]:
     """Node that runs -> what YARN says, once all are registered again."""
     services.until("YARN", lambda: services.yarn_problem(found))
-    told = services.get(found, ":8088/ws/v1/cluster/nodes?states=RUNNING")["nodes"]["node"]
-    return {node["nodeHostName"]: node.get("nodeLabels", []) for node in told}
+    running_nodes = services.get(found, ":8088/ws/v1/cluster/nodes?states=RUNNING")["nodes"]["node"]
+    return {node["nodeHostName"]: node.get("nodeLabels", []) for node in running_nodes}
 
 
 def configuration(found: cluster.Cluster) -> dict[str, str]:
@@ -74,17 +74,17 @@ def check_labels(found: cluster.Cluster) -> None:
     before = configuration(found)
     as_daemon(found, "hdfs", f"hdfs dfs -mkdir -p {STORE} && hdfs dfs -chown yarn {STORE}")
     with labelled(found, "fast", {"root.default": 100}):
-        said = play(found, *WINDOW)
-        assert labels(found) == {"data1": [], "data2": ["fast"]}, said
+        output = play(found, *WINDOW)
+        assert labels(found) == {"data1": [], "data2": ["fast"]}, output
         assert changes(play(found, *WINDOW)) == {"0"}
         assert " 0 failed" in play(found, "playbooks/verify.yml")
         submit = "cat > places.py; tfos-submit --node-label fast --memory 1g --timeout 180 places.py"
         edge = ("docker", "exec", "--interactive", found.container("edge1"), "su", "-", "analyst", "-c", submit)
-        told = subprocess.run(edge, input=PLACES, capture_output=True, text=True, check=True).stdout
-        assert "ON data2 data2" in told.splitlines(), told
+        job_output = subprocess.run(edge, input=PLACES, capture_output=True, text=True, check=True).stdout
+        assert "ON data2 data2" in job_output.splitlines(), job_output
         as_daemon(found, "yarn", "yarn rmadmin -replaceLabelsOnNode data2=")
-        said = play(found, "playbooks/verify.yml", status=2)
-        assert "data2 should have the node label fast, but has none." in said
+        output = play(found, "playbooks/verify.yml", status=2)
+        assert "data2 should have the node label fast, but has none." in output
         play(found, *WINDOW, "-e", "apply=all")
         assert labels(found) == {"data1": [], "data2": ["fast"]}
     play(found, *WINDOW)
@@ -96,21 +96,21 @@ def check_removal(found: cluster.Cluster) -> None:
     with labelled(found, "fast", {"root.default": 100}):
         play(found, *WINDOW)
         assert labels(found)["data2"] == ["fast"]
-        allowed = ("-e", "remove_confirmed=true", "-e", "yarn_gpu_restart_allowed=true")
-        play(found, "playbooks/remove.yml", "--tags", "yarn_gpu", *allowed)
+        options = ("-e", "remove_confirmed=true", "-e", "yarn_gpu_restart_allowed=true")
+        play(found, "playbooks/remove.yml", "--tags", "yarn_gpu", *options)
     files = {path.name: path.read_text(encoding="utf-8") for path in (images.DATA / "rootfs" / CONF).iterdir()}
-    said = "".join(f"{name}\n{files[name]}" for name in sorted(files))
-    assert configuration(found) == dict.fromkeys(("master1", *found.data_hosts), said)
+    content = "".join(f"{name}\n{files[name]}" for name in sorted(files))
+    assert configuration(found) == dict.fromkeys(("master1", *found.data_hosts), content)
     assert labels(found) == {"data1": [], "data2": []}
-    told = json.dumps([services.get(found, f":8088/ws/v1/cluster/{one}") for one in ("nodes", "get-node-labels")])
-    assert not re.search("yarn.io/gpu|fast", told)
+    text = json.dumps([services.get(found, f":8088/ws/v1/cluster/{page}") for page in ("nodes", "get-node-labels")])
+    assert not re.search("yarn.io/gpu|fast", text)
 
 
 def run_e2e(found: cluster.Cluster, name: str) -> None:
     """tests/e2e/test_NAME.py on this cluster."""
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", f"tests/e2e/test_{name}.py"]
-    given = {**os.environ, "E2E_CLUSTER": found.name, "E2E_STACK": found.stack}
-    assert subprocess.run(command, cwd=images.REPOSITORY, env=given, check=False).returncode == 0
+    environment = {**os.environ, "E2E_CLUSTER": found.name, "E2E_STACK": found.stack}
+    assert subprocess.run(command, cwd=images.REPOSITORY, env=environment, check=False).returncode == 0
 
 
 def check_versions(found: cluster.Cluster) -> None:
@@ -134,9 +134,9 @@ tfos-submit OPTIONS --deploy-mode MODE --memory 2g --timeout 600 --py-files digi
 def train(found: cluster.Cluster, mode: str, options: str = "") -> str:
     """What was said while TensorFlow read the digits from HDFS. The driver is on the edge node, or on a data node."""
     script = TRAIN.replace("OPTIONS", options).replace("MODE", mode)
-    said = nodes.execute(found.container("edge1"), "su", "-", "analyst", "-c", script, check=False)
-    assert 'RESULT {"accuracy": 0.9' in said, said
-    return said
+    output = nodes.execute(found.container("edge1"), "su", "-", "analyst", "-c", script, check=False)
+    assert 'RESULT {"accuracy": 0.9' in output, output
+    return output
 
 
 def train_without_environments(found: cluster.Cluster) -> None:
@@ -146,8 +146,8 @@ def train_without_environments(found: cluster.Cluster) -> None:
         nodes.execute(host, "mv", ENVIRONMENTS, ASIDE)
     try:
         for mode in ("client", "cluster"):
-            said = train(found, mode, "--archive $home/envs")
-            assert ("; later jobs find it there" in said) is (mode == "client")
+            output = train(found, mode, "--archive $home/envs")
+            assert ("; later jobs find it there" in output) is (mode == "client")
     finally:
         for host in hosts:
             nodes.execute(host, "mv", ASIDE, ENVIRONMENTS)

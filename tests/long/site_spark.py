@@ -75,8 +75,8 @@ context.parallelize(range(2), 2).map(lambda number: number // 0).count()
 
 def install(found: cluster.Cluster) -> None:
     index = f"{artifacts.index_url() or 'https://pypi.org/simple'}/pyspark/"
-    wanted = [artifacts.Artifact(f"pyspark-{version}.tar.gz", sha256, index) for version, sha256 in VERSIONS.items()]
-    paths = dict(zip(VERSIONS, artifacts.fetch_all(wanted, images.CACHE / "sources"), strict=True))
+    archives = [artifacts.Artifact(f"pyspark-{version}.tar.gz", sha256, index) for version, sha256 in VERSIONS.items()]
+    paths = dict(zip(VERSIONS, artifacts.fetch_all(archives, images.CACHE / "sources"), strict=True))
     for host in ("edge1", *found.data_hosts):
         for version, path in paths.items():
             name, home = f"pyspark-{version}", f"{PARCELS}/SPARK2-{version}/lib/spark2"
@@ -101,11 +101,11 @@ def activate(found: cluster.Cluster, version: str) -> None:
 
 def ask(found: cluster.Cluster, submit: str) -> tuple[int, str]:
     """The exit status of a job of ASK with a package of the user's own, and what was said."""
-    own = "exec 2>&1; rm -rf own && deeplearning venv own && touch own/lib/python2.7/site-packages/of_the_user.py"
-    command = f"{own}; cat > ask.py; {submit} --venv own --memory 1g --timeout 300 ask.py"
+    venv = "exec 2>&1; rm -rf own && deeplearning venv own && touch own/lib/python2.7/site-packages/of_the_user.py"
+    command = f"{venv}; cat > ask.py; {submit} --venv own --memory 1g --timeout 300 ask.py"
     argv = ["docker", "exec", "-i", found.container("edge1"), "su", "-", "analyst", "-c", command]
-    done = subprocess.run(argv, input=ASK, stdout=subprocess.PIPE, text=True, check=False)
-    return done.returncode, done.stdout
+    completed = subprocess.run(argv, input=ASK, stdout=subprocess.PIPE, text=True, check=False)
+    return completed.returncode, completed.stdout
 
 
 def uploaded(said: str) -> list[str]:

@@ -41,8 +41,8 @@ def _cluster_of_its_own() -> Iterator[None]:
 
 def site(**variables: object) -> set[str]:
     """The hosts that site.yml changed."""
-    said = play(CLUSTER, "site.yml", "-e", json.dumps(variables))
-    return set(re.findall(r"^(\S+) +: ok=\d+ +changed=[1-9]", said, re.MULTILINE))
+    output = play(CLUSTER, "site.yml", "-e", json.dumps(variables))
+    return set(re.findall(r"^(\S+) +: ok=\d+ +changed=[1-9]", output, re.MULTILINE))
 
 
 def on(host: str, *command: str) -> str:
@@ -52,9 +52,9 @@ def on(host: str, *command: str) -> str:
 @pytest.fixture
 def beside() -> Iterator[dict[str, object]]:
     """The variables that request the second stack, which is installed."""
-    asked: dict[str, object] = {"deeplearning_additional_stacks": [STACK]}
-    assert site(**asked) >= HOSTS
-    yield asked
+    variables: dict[str, object] = {"deeplearning_additional_stacks": [STACK]}
+    assert site(**variables) >= HOSTS
+    yield variables
     assert site() >= HOSTS, "it is not requested any more"
     for host in HOSTS:
         assert STACK not in on(host, "ls", "/opt/deeplearning/envs")
@@ -64,20 +64,20 @@ def test_a_job_runs_in_an_additional_stack_and_the_active_one_stays(beside: dict
     def analyst(text: str) -> list[str]:
         return on("edge1", "su", "-", "analyst", "-c", text).splitlines()
 
-    listed = [line.split() for line in analyst("deeplearning list")]
-    assert ["*", CLUSTER.stack] in [row[:2] for row in listed]
-    assert STACK in [row[0] for row in listed]
+    rows = [line.split() for line in analyst("deeplearning list")]
+    assert ["*", CLUSTER.stack] in [row[:2] for row in rows]
+    assert STACK in [row[0] for row in rows]
     on("data1", "sh", "-c", f"rm /opt/deeplearning/envs/{STACK}-*.1/lib/python*/site-packages/tensorflow/__init__.py")
     assert site(**beside) == {"data1"}, "it is repaired there, and nothing else is left to do"
     analyst(f"printf %s {shlex.quote(JOB)} > version.py")
     kerberos.log_in(CLUSTER)
-    said = analyst(f"tfos-submit --stack {STACK.partition('-')[0]} --memory 2g --timeout 300 version.py")
-    assert f"ON {VERSION} {VERSION}" in said
+    output = analyst(f"tfos-submit --stack {STACK.partition('-')[0]} --memory 2g --timeout 300 version.py")
+    assert f"ON {VERSION} {VERSION}" in output
     # TensorFlow 2.21 knows no HDFS: Spark feeds a table in Parquet, and the model's guesses are one.
     run("docker", "cp", str(REPOSITORY / "examples" / "digits"), f"{CLUSTER.container('edge1')}:/home/analyst/digits")
     on("edge1", "chown", "-R", "analyst:", "/home/analyst/digits")
-    said = analyst(f"cd digits && DEEPLEARNING_ENVIRONMENT={STACK.partition('-')[0]} sh run.sh parquet")
-    assert json.loads(next(line for line in said if line.startswith("RESULT "))[7:])["accuracy"] >= 0.95
+    output = analyst(f"cd digits && DEEPLEARNING_ENVIRONMENT={STACK.partition('-')[0]} sh run.sh parquet")
+    assert json.loads(next(line for line in output if line.startswith("RESULT "))[7:])["accuracy"] >= 0.95
 
 
 def test_hosts_without_an_environment_get_it_by_yarn() -> None:
@@ -94,5 +94,5 @@ def test_dl4j_trains_on_the_cluster(tmp_path: Path) -> None:
     run("docker", "cp", str(example), f"{CLUSTER.container('edge1')}:/home/analyst/dl4j")
     on("edge1", "chown", "-R", "analyst:", "/home/analyst/dl4j")
     kerberos.log_in(CLUSTER)
-    said = on("edge1", "su", "-", "analyst", "-c", "cd dl4j && sh run.sh")
-    assert 'RESULT {"accuracy": 0.9' in said
+    output = on("edge1", "su", "-", "analyst", "-c", "cd dl4j && sh run.sh")
+    assert 'RESULT {"accuracy": 0.9' in output

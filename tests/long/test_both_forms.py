@@ -48,9 +48,9 @@ def functions() -> list[str]:
     """The functions of NVIDIA's libraries that TensorFlow names."""
     (wheel,) = (images.REPOSITORY / ".cache/mirror/wheels").glob("tensorflow_gpu-1.4.1-*.whl")
     with zipfile.ZipFile(wheel) as archive:
-        linked = [archive.read(name) for name in archive.namelist() if name.endswith(".so")]
-    named = {name.decode() for data in linked for name in re.findall(rb"\0((?:__cuda|cu)[A-Za-z0-9_]+)(?=\0)", data)}
-    return sorted(name for name in named if not name.startswith("curl"))
+        libraries = [archive.read(name) for name in archive.namelist() if name.endswith(".so")]
+    names = {name.decode() for data in libraries for name in re.findall(rb"\0((?:__cuda|cu)[A-Za-z0-9_]+)(?=\0)", data)}
+    return sorted(name for name in names if not name.startswith("curl"))
 
 
 def install_libraries(directory: Path) -> None:
@@ -65,9 +65,9 @@ def install_libraries(directory: Path) -> None:
 
 def test_both_forms(tmp_path: Path) -> None:
     """One test, because each step starts from the one before."""
-    said = play(CLUSTER, "site.yml", status=2)
+    output = play(CLUSTER, "site.yml", status=2)
     assert re.search(
-        r"import tensorflow fails: ImportError: lib\S+: cannot open shared object file", re.sub(r"\s+", " ", said)
+        r"import tensorflow fails: ImportError: lib\S+: cannot open shared object file", re.sub(r"\s+", " ", output)
     )
     on("edge1", "test ! -e /opt/deeplearning/current")  # nothing is active anywhere
 
@@ -84,5 +84,5 @@ def test_both_forms(tmp_path: Path) -> None:
 
     run("docker", "cp", "molecule/gpu_layer/gpu_in_sysfs.sh", f"{CLUSTER.container('edge1')}:/usr/local/sbin/")
     on("edge1", "sh /usr/local/sbin/gpu_in_sysfs.sh 0x15f8")
-    said = re.sub(r"\s+", " ", play(CLUSTER, "playbooks/plan.yml", "-e", '{"gpu_count": 1}', status=2))
-    assert "was installed there as on hosts without GPUs, but the host has 1 now" in said
+    output = re.sub(r"\s+", " ", play(CLUSTER, "playbooks/plan.yml", "-e", '{"gpu_count": 1}', status=2))
+    assert "was installed there as on hosts without GPUs, but the host has 1 now" in output

@@ -44,16 +44,16 @@ def _cluster_of_its_own() -> Iterator[None]:
 
 def record() -> dict[str, Any]:
     path = CLUSTER.inventory / "stacks/built" / f"{RELEASE.stack}.json"
-    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return found
+    content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return content
 
 
 def test_the_playbook_builds_once_from_what_the_mirror_serves() -> None:
     play(CLUSTER, "playbooks/build_tensorflow.yml")
-    found = record()
-    assert (found["bazel"]["version"], found["check"]["hdfs"], found["check"]["kafka"]) == ("0.26.1", True, True)
-    served = nodes.execute(CLUSTER.container("mirror1"), "ls", "/srv/deeplearning-mirror/files").split()
-    assert {RELEASE.bundle, RELEASE.program, "eigen-fixture.tar.gz"} <= set(served)
+    build = record()
+    assert (build["bazel"]["version"], build["check"]["hdfs"], build["check"]["kafka"]) == ("0.26.1", True, True)
+    file_names = nodes.execute(CLUSTER.container("mirror1"), "ls", "/srv/deeplearning-mirror/files").split()
+    assert {RELEASE.bundle, RELEASE.program, "eigen-fixture.tar.gz"} <= set(file_names)
 
 
 def test_site_yml_installs_it_and_verify_shows_its_provenance() -> None:
@@ -63,12 +63,12 @@ def test_site_yml_installs_it_and_verify_shows_its_provenance() -> None:
         look = (
             "cd /opt/deeplearning/current && pwd -P && cat lib/python2.7/site-packages/tensorflow-*.dist-info/METADATA"
         )
-        said = nodes.execute(CLUSTER.container(host), "sh", "-c", look)
-        assert f"/envs/{RELEASE.stack}-" in said
-        assert f"Version: {RELEASE.version}" in said
-    said = said_once(play(CLUSTER, "playbooks/verify.yml"))
-    assert " 0 failed" in said
-    assert f"{wheel}, built {record()['built']} on Red Hat" in said
+        output = nodes.execute(CLUSTER.container(host), "sh", "-c", look)
+        assert f"/envs/{RELEASE.stack}-" in output
+        assert f"Version: {RELEASE.version}" in output
+    output = said_once(play(CLUSTER, "playbooks/verify.yml"))
+    assert " 0 failed" in output
+    assert f"{wheel}, built {record()['built']} on Red Hat" in output
 
 
 def test_a_job_on_yarn_runs_with_it_and_reads_hdfs() -> None:

@@ -66,8 +66,8 @@ class Faulty(Site):
 
     def started(self) -> dict[str, Any]:
         """The build that was started last: its key, and the process that drives it."""
-        found: dict[str, Any] = json.loads(self.shell(f"cat {ROOT}/running.json"))
-        return found
+        build: dict[str, Any] = json.loads(self.shell(f"cat {ROOT}/running.json"))
+        return build
 
     def key(self) -> str:
         return str(self.started()["key"])
@@ -86,17 +86,17 @@ class Faulty(Site):
         return self.shell(f"ls {ROOT}/published").split()
 
     def succeeds(self, *arguments: str) -> str:
-        code, said = self.play(PLAYBOOK, *arguments)
-        assert code == 0, said[-6000:]
-        return said
+        code, output = self.play(PLAYBOOK, *arguments)
+        assert code == 0, output[-6000:]
+        return output
 
     def is_published_once(self) -> None:
         """One wheel of the last build: on the build host, on the mirror, and in the inventory."""
         record = self.record(HELD)
         assert self.published().count(record["key"]) == 1
         assert not [name for name in self.published() if name.endswith(".new")]
-        served = self.shell(f"sha256sum /srv/deeplearning-mirror/wheels/tensorflow-*-0{record['key'][:12]}-*").split()
-        assert served == [record["wheel"]["sha256"], f"/srv/deeplearning-mirror/wheels/{record['wheel']['name']}"]
+        words = self.shell(f"sha256sum /srv/deeplearning-mirror/wheels/tensorflow-*-0{record['key'][:12]}-*").split()
+        assert words == [record["wheel"]["sha256"], f"/srv/deeplearning-mirror/wheels/{record['wheel']['name']}"]
         assert self.processes() == []
 
     def restore(self) -> None:
@@ -137,11 +137,11 @@ def test_where_the_kernel_ends_the_build_for_memory_the_jobs_are_named(site: Fau
     if victim == "bazel":
         site.until("bazel builds", lambda: bool(site.processes(": build ")))
         site.shell(f"echo 1000 > /proc/{site.processes(': build ')[0]}/oom_score_adj")
-    code, said = site.end(process)
+    code, output = site.end(process)
     assert code != 0
     assert (
         "The build ran out of memory: bazel or a compiler was killed. Lower tensorflow_build_jobs (now "
-        in said_once(said)
+        in said_once(output)
     )
     assert kills(site) > before
     assert site.processes() == []
@@ -172,15 +172,15 @@ def held_build(site: Faulty, flag: str) -> subprocess.Popen[str]:
 
 def test_a_build_that_is_killed_is_resumed_by_the_same_command(site: Faulty) -> None:
     process = held_build(site, "KILLED")
-    compiled = objects(site)
+    object_times = objects(site)
     site.shell(f"kill -KILL {site.builder()}")
-    code, said = site.end(process)
+    code, output = site.end(process)
     assert code != 0
-    assert "It was stopped in the step build, by a reboot or a kill. Run the same command again" in said_once(said)
+    assert "It was stopped in the step build, by a reboot or a kill. Run the same command again" in said_once(output)
     site.let_go()
     site.succeeds()
     assert site.bazels() == 2
-    assert objects(site) == compiled  # what is compiled stays
+    assert objects(site) == object_times  # what is compiled stays
     site.is_published_once()
 
 
@@ -189,9 +189,9 @@ def objects(site: Faulty) -> dict[str, str]:
     lines = site.shell(
         f"find {ROOT}/bazel -path '*/sandbox/*' -prune -o -path '*/_objs/*' -name '*.o' -printf '%p %T@\\n'"
     ).splitlines()
-    found = dict(line.split() for line in lines)
-    assert found
-    return found
+    object_times = dict(line.split() for line in lines)
+    assert object_times
+    return object_times
 
 
 def test_a_build_goes_on_without_its_controller_and_the_same_command_follows_it(site: Faulty) -> None:
@@ -204,9 +204,9 @@ def test_a_build_goes_on_without_its_controller_and_the_same_command_follows_it(
     )
     assert site.waits()
     site.let_go()
-    code, said = site.end(second)
-    assert code == 0, said[-6000:]
-    assert "is taken over: process" in said_once(said)
+    code, output = site.end(second)
+    assert code == 0, output[-6000:]
+    assert "is taken over: process" in said_once(output)
     assert (site.builder(), site.bazels()) == (builder, 1)
     site.is_published_once()
 
@@ -224,13 +224,13 @@ def test_a_wheel_that_was_built_after_its_controller_is_taken_by_the_same_comman
 
 def test_of_two_runs_at_once_the_second_one_is_refused_and_one_builds(site: Faulty) -> None:
     first = held_build(site, "TWICE")
-    code, said = site.end(site.start_build())
+    code, output = site.end(site.start_build())
     assert code != 0
-    assert f"Only one run at a time may change a host, but {NODE} is being changed by " in said_once(said)
-    assert f"(process {first.pid})" in said_once(said)
+    assert f"Only one run at a time may change a host, but {NODE} is being changed by " in said_once(output)
+    assert f"(process {first.pid})" in said_once(output)
     assert site.waits()
     site.let_go()
-    code, said = site.end(first)
-    assert code == 0, said[-6000:]
+    code, output = site.end(first)
+    assert code == 0, output[-6000:]
     assert site.bazels() == 1
     site.is_published_once()

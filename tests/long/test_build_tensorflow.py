@@ -40,15 +40,15 @@ def multiplies(site: Site, release: Release) -> None:
 
 
 def test_before_the_build_site_yml_names_the_command(site: Site) -> None:
-    code, said = site.play("playbooks/plan.yml")
+    code, output = site.play("playbooks/plan.yml")
     assert code != 0
-    assert "requires the wheel of TensorFlow 1.15.0 that this site builds" in said_once(said)
+    assert "requires the wheel of TensorFlow 1.15.0 that this site builds" in said_once(output)
 
 
 def test_the_playbook_builds_and_pins_the_wheel(site: Site) -> None:
-    code, said = site.play("playbooks/build_tensorflow.yml")
-    assert code == 0, said[-6000:]
-    assert "tensorflow_build  none" in said
+    code, output = site.play("playbooks/build_tensorflow.yml")
+    assert code == 0, output[-6000:]
+    assert "tensorflow_build  none" in output
     assert site.record(ONE)["stack"] == ONE.stack
     assert site.record(ONE)["cpu_features"]
     wheel = site.record(ONE)["wheel"]
@@ -58,43 +58,43 @@ def test_the_playbook_builds_and_pins_the_wheel(site: Site) -> None:
 def test_a_lost_record_is_written_again_and_nothing_is_built(site: Site) -> None:
     before = site.record(ONE)
     (site.directory / "stacks/built" / f"{ONE.stack}.json").unlink()
-    code, said = site.play("playbooks/build_tensorflow.yml")
-    assert code == 0, said[-6000:]
+    code, output = site.play("playbooks/build_tensorflow.yml")
+    assert code == 0, output[-6000:]
     assert site.record(ONE) == before
 
 
 def test_site_yml_installs_the_wheel_where_it_fits(site: Site) -> None:
-    code, said = site.play("site.yml", "--skip-tags", "verify")
-    assert code == 0, said[-6000:]
+    code, output = site.play("site.yml", "--skip-tags", "verify")
+    assert code == 0, output[-6000:]
     multiplies(site, ONE)
 
 
 def test_then_a_build_has_nothing_to_do(site: Site) -> None:
     before = site.record(ONE)
-    code, said = site.play("playbooks/build_tensorflow.yml")
-    assert code == 0, said[-6000:]
-    assert "nothing to do" in said
+    code, output = site.play("playbooks/build_tensorflow.yml")
+    assert code == 0, output[-6000:]
+    assert "nothing to do" in output
     assert site.record(ONE) == before
 
 
 def test_the_suite_verifies_it_and_shows_what_it_is_made_of(site: Site) -> None:
-    code, said = site.play("playbooks/verify.yml")
-    assert code == 0, said[-6000:]
-    shown, record = said_once(said), site.record(ONE)
-    assert f"{record['wheel']['name']}, built {record['built']} on Red Hat" in shown
-    assert f"from v1.15.0 ({record['commit'][:12]}), CPU, " in shown
+    code, output = site.play("playbooks/verify.yml")
+    assert code == 0, output[-6000:]
+    text, record = said_once(output), site.record(ONE)
+    assert f"{record['wheel']['name']}, built {record['built']} on Red Hat" in text
+    assert f"from v1.15.0 ({record['commit'][:12]}), CPU, " in text
 
 
 def test_where_it_does_not_fit_nothing_changes(site: Site) -> None:
     path = site.directory / "stacks/built" / f"{ONE.stack}.json"
     before = path.read_text(encoding="utf-8")
-    changed = {**site.record(ONE), "symbols": {"GLIBCXX": "3.4.99"}}
-    path.write_text(json.dumps(changed), encoding="utf-8")
+    content = {**site.record(ONE), "symbols": {"GLIBCXX": "3.4.99"}}
+    path.write_text(json.dumps(content), encoding="utf-8")
     try:
-        code, said = site.play("site.yml")
+        code, output = site.play("site.yml")
     finally:
         path.write_text(before, encoding="utf-8")
-    text = said_once(said)
+    text = said_once(output)
     assert code != 0
     assert "requires GLIBCXX_3.4.99, but the host has GLIBCXX_3.4." in text
     assert "no host was changed" in text
@@ -103,12 +103,12 @@ def test_where_it_does_not_fit_nothing_changes(site: Site) -> None:
 def test_a_stack_of_tensorflow_2_is_planned_built_and_installed_beside_it(site: Site) -> None:
     before = site.shell("readlink /opt/deeplearning/current")
     site.request(TWO)
-    code, said = site.play("playbooks/build_tensorflow.yml")
-    assert code == 0, said[-6000:]
+    code, output = site.play("playbooks/build_tensorflow.yml")
+    assert code == 0, output[-6000:]
     assert site.record(TWO)["bazel"]["version"] == "0.28.1"
     assert site.record(TWO)["check"]["hdfs"] is False
-    code, said = site.play("site.yml")
-    assert code == 0, said[-6000:]
+    code, output = site.play("site.yml")
+    assert code == 0, output[-6000:]
     multiplies(site, TWO)
     site.shell(f"test -e /opt/deeplearning/{before.strip()}")
-    assert f"{site.record(TWO)['wheel']['name']}, built" in said_once(said)
+    assert f"{site.record(TWO)['wheel']['name']}, built" in said_once(output)

@@ -43,13 +43,13 @@ class Upgrade:
         program = Path(sys.executable).parent / "ansible-playbook"
         argv = [program, "-i", self.directory / "hosts.yml", self.directory / "upgrade.yml", "-e", variables]
         variables = {"ANSIBLE_CONFIG": str(REPOSITORY / "ansible.cfg"), "TMPDIR": str(self.directory / "tmp")}
-        with self.said.open("wb") as said:
+        with self.said.open("wb") as stream:
             return subprocess.Popen(
                 argv,
                 env={**os.environ, "ANSIBLE_NOCOLOR": "1", **variables},
                 stdin=subprocess.DEVNULL,
-                stdout=said,
-                stderr=said,
+                stdout=stream,
+                stderr=stream,
                 start_new_session=True,
             )
 
@@ -57,8 +57,8 @@ class Upgrade:
         (self.directory / "status").write_text(str(status), encoding="utf-8")
 
     def has_ended(self) -> bool:
-        found = [json.loads(path.read_text()) for path in self.directory.glob("tmp/*.canary-status/status.json")]
-        return any(status["command_state"] == "ended" for status in found)
+        statuses = [json.loads(path.read_text()) for path in self.directory.glob("tmp/*.canary-status/status.json")]
+        return any(status["command_state"] == "ended" for status in statuses)
 
     def wait(self, process: subprocess.Popen[bytes], condition: Callable[[], bool]) -> None:
         end = time.monotonic() + SECONDS

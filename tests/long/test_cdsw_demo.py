@@ -49,12 +49,12 @@ class Demo(workbench.Host):
 
 @pytest.fixture(scope="module", params=LIBRARIES)
 def demo(request: pytest.FixtureRequest) -> Iterator[Demo]:
-    made = Demo(request.param)
+    demo = Demo(request.param)
     try:
-        made.printed = made.run()
-        yield made
+        demo.printed = demo.run()
+        yield demo
     finally:
-        made.command("down")
+        demo.command("down")
 
 
 def test_the_end_says_what_was_done_and_how_to_look_at_it(demo: Demo) -> None:
@@ -73,9 +73,9 @@ def test_site_yml_serves_the_host_with_the_others(demo: Demo) -> None:
 
 
 def test_the_suite_passes_on_the_host(demo: Demo) -> None:
-    said = demo.play("playbooks/verify.yml", "--limit", f"{workbench.NAME},mirror1")
-    (counts,) = re.findall(r"verify: 1 hosts, (\d+) passed, (\d+) failed, (\d+) failed as expected", said)
-    assert (int(counts[0]) > 10, counts[1:]) == (True, ("0", str(EXPECTED))), said[-3000:]
+    output = demo.play("playbooks/verify.yml", "--limit", f"{workbench.NAME},mirror1")
+    (counts,) = re.findall(r"verify: 1 hosts, (\d+) passed, (\d+) failed, (\d+) failed as expected", output)
+    assert (int(counts[0]) > 10, counts[1:]) == (True, ("0", str(EXPECTED))), output[-3000:]
 
 
 def test_the_session_has_the_gpu_and_computes(demo: Demo) -> None:
@@ -85,29 +85,29 @@ def test_the_session_has_the_gpu_and_computes(demo: Demo) -> None:
 
 def test_what_is_typed_in_a_shell_of_the_host_works(demo: Demo) -> None:
     """As it is printed; gpu-check ends with 1, because no GPU computes."""
-    (typed,) = [one.typed for one in tour.suggestions(demo.cluster) if workbench.NAME in one.command]
-    asked, status = typed
-    assert "PASS  versions_agree: " in demo.on_host(f"{asked} || test $? = 1")
+    (commands,) = [step.typed for step in tour.suggestions(demo.cluster) if workbench.NAME in step.command]
+    check, status = commands
+    assert "PASS  versions_agree: " in demo.on_host(f"{check} || test $? = 1")
     assert "Cloudera Data Science Workbench is ready!" in demo.on_host(status)
 
 
 def test_the_status_names_the_host(demo: Demo) -> None:
-    said = demo.command("status")
-    assert re.search(rf"^  {workbench.NAME} +\S+ +running +{workbench.STACK}-", said, re.MULTILINE), said
+    output = demo.command("status")
+    assert re.search(rf"^  {workbench.NAME} +\S+ +running +{workbench.STACK}-", output, re.MULTILINE), output
 
 
 def test_the_same_command_again_changes_nothing(demo: Demo) -> None:
     before = demo.images_and_restarts()
-    changed = re.findall(r"^(\S+) +: ok=\d+ +changed=(\d+)", demo.run(), re.MULTILINE)
-    assert changed
-    assert {count for _, count in changed} == {"0"}, changed
+    counts = re.findall(r"^(\S+) +: ok=\d+ +changed=(\d+)", demo.run(), re.MULTILINE)
+    assert counts
+    assert {count for _, count in counts} == {"0"}, counts
     assert demo.images_and_restarts() == before
 
 
 def test_a_demo_without_the_host_names_it_and_the_way_out(demo: Demo) -> None:
-    said = demo.command("up", status=1)
-    assert f"but there are more: {demo.node} " in said
-    assert f"scripts/demo down --name {demo.cluster.name}" in said
+    output = demo.command("up", status=1)
+    assert f"but there are more: {demo.node} " in output
+    assert f"scripts/demo down --name {demo.cluster.name}" in output
 
 
 def test_a_restarted_host_has_driver_docker_and_cdsw_of_before(demo: Demo) -> None:
@@ -119,9 +119,9 @@ def test_a_restarted_host_has_driver_docker_and_cdsw_of_before(demo: Demo) -> No
 
 
 def test_a_removal_of_everything_names_the_engine_images(demo: Demo) -> None:
-    said = demo.play("playbooks/remove.yml", status=2)
-    assert "(engine images: playbooks/cdsw_engine.yml -e cdsw_engine_state=absent)" in said
-    assert "Removing must be confirmed" in said
+    output = demo.play("playbooks/remove.yml", status=2)
+    assert "(engine images: playbooks/cdsw_engine.yml -e cdsw_engine_state=absent)" in output
+    assert "Removing must be confirmed" in output
 
 
 def test_down_leaves_nothing(demo: Demo) -> None:

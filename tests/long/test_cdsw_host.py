@@ -56,13 +56,13 @@ class Workbench(Hosts, workbench.Host):
 
     def run_playbook(self, *arguments: str) -> tuple[int, str]:
         """Its exit status, and what it printed, on one line."""
-        code, said = self.finish(self.start_play(*arguments))
-        return code, " ".join(said.split())
+        code, output = self.finish(self.start_play(*arguments))
+        return code, " ".join(output.split())
 
     def must(self, *arguments: str) -> str:
-        code, said = self.run_playbook(*arguments)
-        assert code == 0, said[-6000:]
-        return said
+        code, output = self.run_playbook(*arguments)
+        assert code == 0, output[-6000:]
+        return output
 
     def changes(self, *arguments: str) -> int:
         return int(re.findall(rf"{NAME}\s+: ok=\d+\s+changed=(\d+)", self.must(*arguments))[0])
@@ -103,16 +103,16 @@ def test_the_driver_is_installed_and_runs(cdsw1: Workbench) -> None:
 
 def test_the_plan_counts_the_sessions_that_a_restart_ends(cdsw1: Workbench) -> None:
     cdsw1.session(engine_base.IMAGE)
-    said = cdsw1.must("playbooks/plan.yml")
-    assert "restart of CDSW (1 session runs; a restart ends it), but cdsw_restart_allowed is false." in said
-    said = cdsw1.must("playbooks/plan.yml", *ALLOWED)
-    assert f"CDSW restarts on {NAME} (CDSW 1.4.0: 1 session runs; a restart ends it)." in said
+    output = cdsw1.must("playbooks/plan.yml")
+    assert "restart of CDSW (1 session runs; a restart ends it), but cdsw_restart_allowed is false." in output
+    output = cdsw1.must("playbooks/plan.yml", *ALLOWED)
+    assert f"CDSW restarts on {NAME} (CDSW 1.4.0: 1 session runs; a restart ends it)." in output
 
 
 def test_without_permission_the_runtime_is_installed_and_cdsw_conf_waits(cdsw1: Workbench) -> None:
     before = cdsw1.on_host(f"cat {CONF}")
-    said = cdsw1.must("playbooks/cdsw.yml")
-    assert f"NOT CHANGED on {NAME}: cdsw.conf must have" in said
+    output = cdsw1.must("playbooks/cdsw.yml")
+    assert f"NOT CHANGED on {NAME}: cdsw.conf must have" in output
     assert cdsw1.on_host(f"cat {CONF}") == before
     assert cdsw1.on_host(f"ls {DRIVERS}").split() == [DRIVER]
 
@@ -123,15 +123,15 @@ def test_in_a_window_the_switches_are_set_once(cdsw1: Workbench) -> None:
     restarts = cdsw1.on_host("grep -c restart /srv/cdsw/calls")
     assert cdsw1.changes("playbooks/cdsw.yml", *ALLOWED) == 0
     assert cdsw1.on_host("grep -c restart /srv/cdsw/calls") == restarts
-    addressed = re.findall(rf"\(item={NAME}: ([^)]*)\)", cdsw1.must("playbooks/plan.yml"))
-    assert addressed == ["environment, deeplearning_command, hadoop_client, verify"], "a window leaves nothing to do"
+    components = re.findall(rf"\(item={NAME}: ([^)]*)\)", cdsw1.must("playbooks/plan.yml"))
+    assert components == ["environment, deeplearning_command, hadoop_client, verify"], "a window leaves nothing to do"
 
 
 def test_an_image_of_the_stack_is_built_once_and_told(cdsw1: Workbench) -> None:
-    said = cdsw1.must("playbooks/cdsw_engine.yml")
+    output = cdsw1.must("playbooks/cdsw_engine.yml")
     image = cdsw1.active_image()
     assert image.startswith(f"deeplearning-engine:{STACK}-")
-    assert f'Repository:Tag \\"{image}\\"' in said or f'Repository:Tag "{image}"' in said
+    assert f'Repository:Tag \\"{image}\\"' in output or f'Repository:Tag "{image}"' in output
     assert cdsw1.changes("playbooks/cdsw_engine.yml") == 0
     assert cdsw1.active_image() == image
 
@@ -144,9 +144,9 @@ def test_a_session_of_the_image_computes(cdsw1: Workbench) -> None:
 def test_the_session_has_the_gpu_by_nvidia_docker_1(cdsw1: Workbench) -> None:
     assert_a_session_gets_the_driver(cdsw1, "/usr/local/nvidia/lib64", DRIVER)
     assert "Read-only file system" in cdsw1.inside("touch /usr/local/nvidia/lib64/x 2>&1", check=False)
-    listed = cdsw1.gpu_check("tensorflow_lists_gpus")["tensorflow_lists_gpus"]
-    assert listed[0] == "FAIL"
-    assert listed[1].startswith("TensorFlow must list 1 GPUs but lists 0."), listed
+    answer = cdsw1.gpu_check("tensorflow_lists_gpus")["tensorflow_lists_gpus"]
+    assert answer[0] == "FAIL"
+    assert answer[1].startswith("TensorFlow must list 1 GPUs but lists 0."), answer
 
 
 def test_a_session_without_the_switch_is_told_what_is_missing(cdsw1: Workbench) -> None:
@@ -163,15 +163,15 @@ def test_a_session_without_the_switch_is_told_what_is_missing(cdsw1: Workbench) 
 
 def test_a_build_that_fails_leaves_the_image_that_sessions_have(cdsw1: Workbench) -> None:
     image = cdsw1.active_image()
-    listed = "docker images --quiet --no-trunc --all | sort"
-    before = cdsw1.on_host(listed)
-    other = ("-e", "cdsw_engine_stack=tf1.4-cpu-py27-el7", "-e", '{"cdsw_engine_cuda_packages": []}')
-    code, said = cdsw1.run_playbook(
-        "playbooks/cdsw_engine.yml", *other, "-e", "cdsw_engine_mirror_url=http://127.0.0.1:8001"
+    command = "docker images --quiet --no-trunc --all | sort"
+    before = cdsw1.on_host(command)
+    options = ("-e", "cdsw_engine_stack=tf1.4-cpu-py27-el7", "-e", '{"cdsw_engine_cuda_packages": []}')
+    code, output = cdsw1.run_playbook(
+        "playbooks/cdsw_engine.yml", *options, "-e", "cdsw_engine_mirror_url=http://127.0.0.1:8001"
     )
     assert code == 2
-    assert f"Nothing of it is left. {image} is still active." in said
-    assert (cdsw1.active_image(), cdsw1.on_host(listed)) == (image, before)
+    assert f"Nothing of it is left. {image} is still active." in output
+    assert (cdsw1.active_image(), cdsw1.on_host(command)) == (image, before)
     assert cdsw1.changes("playbooks/cdsw_engine.yml") == 0
 
 
@@ -179,11 +179,11 @@ def test_the_suite_passes_on_the_host(cdsw1: Workbench) -> None:
     """site.yml verifies what it changed; verify.yml also compares every byte."""
     cdsw1.must("site.yml")
     assert cdsw1.changes("site.yml") == 0
-    said = cdsw1.must("playbooks/verify.yml")
+    output = cdsw1.must("playbooks/verify.yml")
     passed, failed, expected = re.findall(
-        r"verify: 1 hosts, (\d+) passed, (\d+) failed, (\d+) failed as expected", said
+        r"verify: 1 hosts, (\d+) passed, (\d+) failed, (\d+) failed as expected", output
     )[-1]
-    assert (int(passed) > 10, failed, int(expected)) == (True, "0", len(EXPECTED_FAILURES)), said[-3000:]
+    assert (int(passed) > 10, failed, int(expected)) == (True, "0", len(EXPECTED_FAILURES)), output[-3000:]
 
 
 def test_another_driver_reaches_the_sessions(cdsw1: Workbench) -> None:
@@ -208,18 +208,18 @@ def test_a_cdsw_that_was_upgraded_to_1_10_needs_the_driver_only(cdsw1: Workbench
 
 
 def test_it_leaves_before_cdsw_becomes_a_parcel(cdsw1: Workbench) -> None:
-    confirmed = ("-e", "remove_confirmed=true", *ALLOWED)
-    said = cdsw1.must("playbooks/remove.yml", "--tags", "cdsw,container_runtime", *confirmed)
-    assert "/opt/deeplearning/engines (engine images: playbooks/cdsw_engine.yml -e cdsw_engine_state=absent)" in said
+    options = ("-e", "remove_confirmed=true", *ALLOWED)
+    output = cdsw1.must("playbooks/remove.yml", "--tags", "cdsw,container_runtime", *options)
+    assert "/opt/deeplearning/engines (engine images: playbooks/cdsw_engine.yml -e cdsw_engine_state=absent)" in output
     assert cdsw1.settings() == ["NVIDIA_GPU_ENABLE=false", 'NVIDIA_LIBRARY_PATH=""']
     cdsw1.on_host("rpm --erase cloudera-data-science-workbench && rm -rf /etc/cdsw")
 
 
 def test_a_parcel_of_1_10_is_told_for_cloudera_manager(cdsw1: Workbench) -> None:
     cdsw1.install("1.10.5-parcel")
-    said = cdsw1.must("playbooks/cdsw.yml", *ALLOWED)
-    assert f"LEFT TO DO for {NAME}: in Cloudera Manager, service CDSW, Configuration, set" in said
-    assert "CDSW detects 0 of 1 GPUs here." in said
+    output = cdsw1.must("playbooks/cdsw.yml", *ALLOWED)
+    assert f"LEFT TO DO for {NAME}: in Cloudera Manager, service CDSW, Configuration, set" in output
+    assert "CDSW detects 0 of 1 GPUs here." in output
 
 
 def test_a_parcel_of_1_10_is_set_in_cloudera_manager(cdsw1: Workbench) -> None:
@@ -237,8 +237,8 @@ def test_a_parcel_of_1_4_gets_its_path_in_cloudera_manager(cdsw1: Workbench) -> 
     cdsw1.install("1.4.0-parcel")
     with managed(cdsw1) as (manager, options):
         cdsw1.must("playbooks/cdsw.yml", *ALLOWED, *options)
-        wanted = {GPU: "true", PATH: f"{DRIVERS}/{NEWER}"}
-        assert {name: manager.config["cdsw"].get(name) for name in wanted} == wanted
+        expected_settings = {GPU: "true", PATH: f"{DRIVERS}/{NEWER}"}
+        assert {name: manager.config["cdsw"].get(name) for name in expected_settings} == expected_settings
         assert cdsw1.changes("playbooks/cdsw.yml", *ALLOWED, *options) == 0
     cdsw1.session(cdsw1.active_image())
     assert_a_session_gets_the_driver(cdsw1, "/usr/local/nvidia/lib64", NEWER)

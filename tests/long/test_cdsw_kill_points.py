@@ -30,19 +30,19 @@ def seconds(tmp_path_factory: pytest.TempPathFactory) -> float:
     """Of an undisturbed run."""
     site = Site(tmp_path_factory.mktemp("undisturbed"))
     began = time.monotonic()
-    code, said = site.run()
-    assert (code, site.differences()) == (0, []), said
+    code, output = site.run()
+    assert (code, site.differences()) == (0, []), output
     return time.monotonic() - began
 
 
 def heals(site: Site) -> None:
     """The same command ends like an undisturbed run, and then changes nothing."""
-    code, said = site.run()
-    assert (code, said.count("COMPLETE True")) == (0, len(HOSTS)), said
+    code, output = site.run()
+    assert (code, output.count("COMPLETE True")) == (0, len(HOSTS)), output
     assert site.differences() == []
     changes = site.changes()
-    code, said = site.run()
-    assert (code, site.changes(), said.count("changed=0 ")) == (0, changes, len(HOSTS)), said
+    code, output = site.run()
+    assert (code, site.changes(), output.count("changed=0 ")) == (0, changes, len(HOSTS)), output
 
 
 @pytest.mark.parametrize("number", range(POINTS))

@@ -27,13 +27,13 @@ PYTHON = "/usr/bin/python2.7"
 
 
 def execute(command: str, user: str = "8536:8536", check: bool = True, **environment: str) -> tuple[int, str]:
-    given = {"HOME": HOME, "PATH": f"{HOME}/.local/bin:/usr/local/bin:/usr/bin:/bin", **environment}
-    options = [text for key, value in given.items() for text in ("--env", f"{key}={value}")]
+    variables = {"HOME": HOME, "PATH": f"{HOME}/.local/bin:/usr/local/bin:/usr/bin:/bin", **environment}
+    options = [text for key, value in variables.items() for text in ("--env", f"{key}={value}")]
     argv = ["docker", "exec", "--user", user, "--workdir", HOME, *options, NAME, "sh", "-c", command]
-    done = run(*argv, check=False)
-    said = done.stdout + done.stderr
-    assert not check or done.returncode == 0, said
-    return done.returncode, said
+    completed = run(*argv, check=False)
+    output = completed.stdout + completed.stderr
+    assert not check or completed.returncode == 0, output
+    return completed.returncode, output
 
 
 @pytest.fixture(scope="module")
@@ -65,26 +65,26 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def installed(session: None) -> str:
-    _, said = execute(f"{PYTHON} install.py", http_proxy="http://someone:s3cret@127.0.0.1:1", no_proxy="127.0.0.1")
-    return said
+    _, output = execute(f"{PYTHON} install.py", http_proxy="http://someone:s3cret@127.0.0.1:1", no_proxy="127.0.0.1")
+    return output
 
 
 def test_a_mirror_that_is_not_reached_is_a_sentence(session: None) -> None:
     """The proxy of the session does not reach it, and its password is not printed."""
-    code, said = execute(f"{PYTHON} install.py", check=False, http_proxy="http://someone:s3cret@127.0.0.1:1")
+    code, output = execute(f"{PYTHON} install.py", check=False, http_proxy="http://someone:s3cret@127.0.0.1:1")
     assert code == 1
-    told = said.strip().splitlines()[-1]
-    assert re.match(r"install.py: The mirror must serve http://127.0.0.1:8000/wheels/\S+, but: .*refused", told), told
-    assert "no_proxy must name the mirror's host" in told
-    assert "s3cret" not in said
+    line = output.strip().splitlines()[-1]
+    assert re.match(r"install.py: The mirror must serve http://127.0.0.1:8000/wheels/\S+, but: .*refused", line), line
+    assert "no_proxy must name the mirror's host" in line
+    assert "s3cret" not in output
 
 
 def test_the_stack_is_installed_for_the_user_alone(installed: str) -> None:
     assert f"{STACK} is installed in {HOME}/.local." in installed
     assert installed.strip().endswith("Start a new session: this one keeps the packages that it has imported.")
     assert "s3cret" not in installed
-    _, said = execute(f"{PYTHON} -c 'import tensorflow, keras; print(tensorflow.__version__, tensorflow.__file__)'")
-    assert f"'1.4.1', '{HOME}/.local/lib/python2.7/site-packages/tensorflow" in said
+    _, output = execute(f"{PYTHON} -c 'import tensorflow, keras; print(tensorflow.__version__, tensorflow.__file__)'")
+    assert f"'1.4.1', '{HOME}/.local/lib/python2.7/site-packages/tensorflow" in output
     _, owners = execute(f"find {HOME} -not -user 8536 | head -3")
     assert owners.strip() == ""
 
@@ -98,19 +98,19 @@ def test_a_second_run_changes_nothing(installed: str) -> None:
 
 @pytest.mark.parametrize("program", ["digits_cnn.py", "digits_with_summaries.py"])
 def test_an_example_learns_the_digits_without_a_gpu(program: str, installed: str) -> None:
-    _, said = execute(f"{PYTHON} {program}", CUDA_VISIBLE_DEVICES="-1")
-    (line,) = re.findall(r"^RESULT (.*)$", said, re.MULTILINE)
+    _, output = execute(f"{PYTHON} {program}", CUDA_VISIBLE_DEVICES="-1")
+    (line,) = re.findall(r"^RESULT (.*)$", output, re.MULTILINE)
     result = json.loads(line)
     assert result["accuracy"] >= 0.95, result
     assert result["held_out"] == 360
 
 
 def test_the_benchmark_trains_its_networks(installed: str) -> None:
-    _, said = execute(f"{PYTHON} benchmark.py --seconds 1 resnet110 conv1d lstm conv-lstm 2>benchmark.txt")
-    rows = [line.split() for line in said[said.index("network ") :].splitlines()[1:]]
-    assert [row[0] for row in rows] == ["resnet110", "conv1d", "lstm", "conv-lstm"], said
+    _, output = execute(f"{PYTHON} benchmark.py --seconds 1 resnet110 conv1d lstm conv-lstm 2>benchmark.txt")
+    rows = [line.split() for line in output[output.index("network ") :].splitlines()[1:]]
+    assert [row[0] for row in rows] == ["resnet110", "conv1d", "lstm", "conv-lstm"], output
     assert all(float(row[3]) > 0 for row in rows)
-    assert "TensorFlow sees no GPU" in said
+    assert "TensorFlow sees no GPU" in output
 
 
 @pytest.mark.parametrize(
@@ -128,19 +128,19 @@ def test_tensorboard_answers_on_the_port_of_the_session(variable: str, address: 
     try:
         deadline = time.monotonic() + 90
         while True:
-            code, said = execute(f'{PYTHON} -c "{ask}"', check=False, no_proxy="127.0.0.1")
+            code, output = execute(f'{PYTHON} -c "{ask}"', check=False, no_proxy="127.0.0.1")
             if code == 0 or time.monotonic() > deadline:
                 break
             time.sleep(1)
-        assert code == 0, said + execute("cat tensorboard.txt")[1]
-        assert "<" in said
+        assert code == 0, output + execute("cat tensorboard.txt")[1]
+        assert "<" in output
         assert execute("cat tensorboard.txt")[1].splitlines()[0] == f"TensorBoard: {address}"
     finally:
         execute("pkill -P $(cat tensorboard.pid); kill $(cat tensorboard.pid); sleep 1; true")
 
 
 def test_another_python_is_refused_before_anything_is_installed(session: None) -> None:
-    code, said = execute("/usr/bin/python3 install.py", check=False, HOME="/tmp/nobody")
+    code, output = execute("/usr/bin/python3 install.py", check=False, HOME="/tmp/nobody")
     assert code == 1
-    assert f"{STACK} requires Python 2.7, but this is Python 3." in said
+    assert f"{STACK} requires Python 2.7, but this is Python 3." in output
     assert execute("ls -A /tmp/nobody", check=False)[0] != 0

@@ -35,8 +35,8 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A Python with what .venv has, without this project's package."""
     directory = tmp_path_factory.mktemp("python") / "venv"
     venv.create(directory, symlinks=True)
-    found = next(directory.glob("lib/python3*/site-packages"))
-    (found / "of_the_tests.pth").write_text(sysconfig.get_path("purelib") + "\n", encoding="utf-8")
+    site_packages = next(directory.glob("lib/python3*/site-packages"))
+    (site_packages / "of_the_tests.pth").write_text(sysconfig.get_path("purelib") + "\n", encoding="utf-8")
     return directory / "bin/python"
 
 
@@ -66,16 +66,14 @@ def ansible(
 
 
 def test_the_same_commit_gives_the_same_bytes(tree: Path, made: list[Path], tmp_path: Path) -> None:
-    other = clone(tree, tmp_path / "tree")
-    again = release.make(other, tmp_path / "output")[1]
-    assert [path.name for path in again] == [path.name for path in made]
-    assert [
-        path.name for path, before in zip(again, made, strict=True) if path.read_bytes() != before.read_bytes()
-    ] == []
-    checked = subprocess.run(
+    second_tree = clone(tree, tmp_path / "tree")
+    files = release.make(second_tree, tmp_path / "output")[1]
+    assert [path.name for path in files] == [path.name for path in made]
+    assert [path.name for path, first in zip(files, made, strict=True) if path.read_bytes() != first.read_bytes()] == []
+    completed = subprocess.run(
         ["sha256sum", "--check", made[2].name], cwd=made[2].parent, capture_output=True, check=False
     )
-    assert checked.returncode == 0
+    assert completed.returncode == 0
 
 
 def test_the_archive_has_the_tracked_files_and_the_version_is_written_once(made: list[Path]) -> None:
@@ -107,10 +105,10 @@ def test_a_module_a_role_and_a_playbook_of_the_collection_run(installed: Path, p
     local = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}
     inventory = tmp_path / "hosts.yml"
     inventory.write_text(json.dumps({"data_nodes": {"hosts": {"data1": local}}}), encoding="utf-8")
-    taken = {f"{COLLECTION}.run_lock": {"state": "taken", "root": str(root)}, "register": "lock"}
+    lock_task = {f"{COLLECTION}.run_lock": {"state": "taken", "root": str(root)}, "register": "lock"}
     tasks = [
         {"ansible.builtin.set_fact": {"environment_root": str(root)}},
-        taken,
+        lock_task,
         {
             "ansible.builtin.debug": {
                 "msg": f"held {{{{ lock.held }}}}, {{{{ '50%' | {COLLECTION}.hosts_at_once(8) }}}} hosts"

@@ -9,6 +9,6 @@ STACK = Path(__file__).resolve().parents[2] / "scripts" / "stack"
 
 
 def test_the_data_agrees_with_the_index() -> None:
-    done = subprocess.run([STACK, "data", "--check"], capture_output=True, text=True, check=False, timeout=1800)
-    print(done.stdout)
-    assert done.returncode == 0, done.stdout + done.stderr
+    completed = subprocess.run([STACK, "data", "--check"], capture_output=True, text=True, check=False, timeout=1800)
+    print(completed.stdout)
+    assert completed.returncode == 0, completed.stdout + completed.stderr

@@ -44,21 +44,21 @@ class Operator:
 
     def starts(self, state: str, host: str, seconds: int = 120, *options: str) -> subprocess.Popen[str]:
         inventory = self.cluster.inventory(node_maintenance_state=state, node_maintenance_seconds=seconds)
-        given = ("-e", f"__node_maintenance_record={self.record}")
+        record_option = ("-e", f"__node_maintenance_record={self.record}")
         play = self.cluster.directory / "play.yml"
-        return ansible_programs.start("-i", inventory, play, "--limit", host, *options, *given, **SETTINGS)
+        return ansible_programs.start("-i", inventory, play, "--limit", host, *options, *record_option, **SETTINGS)
 
     def runs(self, state: str, host: str, seconds: int = 120, *options: str) -> str:
         return self.ends(self.starts(state, host, seconds, *options))
 
     def ends(self, process: subprocess.Popen[str]) -> str:
-        said = process.communicate(timeout=600)[0]
-        assert process.returncode == 0, said
-        return said
+        output = process.communicate(timeout=600)[0]
+        assert process.returncode == 0, output
+        return output
 
     def is_as_before(self) -> bool:
-        everything = set(self.cluster.states().values()) == {"RUNNING"}
-        return everything and self.cluster.excluded.read_bytes() == self.before and not self.record.exists()
+        all_running = set(self.cluster.states().values()) == {"RUNNING"}
+        return all_running and self.cluster.excluded.read_bytes() == self.before and not self.record.exists()
 
 
 @pytest.fixture
@@ -78,28 +78,28 @@ def test_a_job_ends_as_it_should_before_its_host_is_out(cluster: Cluster, operat
     drain = operator.starts("drained", host)
     leaves(cluster, host)
     assert operator.record.stat().st_mode & 0o777 == 0o600
-    other = cluster.submit("started meanwhile")
-    assert other.host != host
+    second_job = cluster.submit("started meanwhile")
+    assert second_job.host != host
     assert job.state == "RUNNING"
     job.finish()
-    said = operator.ends(drain)
-    wanted = rf"^{host} waits for 1 container of {job.application} \(dr\.who: nightly training\); (\d+ s|\d min) left$"
-    assert re.search(wanted, said, re.MULTILINE), said
-    assert cluster.states() == {host: "DECOMMISSIONED", other.host: "RUNNING"}
+    output = operator.ends(drain)
+    pattern = rf"^{host} waits for 1 container of {job.application} \(dr\.who: nightly training\); (\d+ s|\d min) left$"
+    assert re.search(pattern, output, re.MULTILINE), output
+    assert cluster.states() == {host: "DECOMMISSIONED", second_job.host: "RUNNING"}
     assert cluster.excluded.read_bytes() == operator.before + NODES[host].encode() + b"\n"
     assert NOTHING in operator.runs("drained", host)
     assert NOTHING not in operator.runs("running", host)
     assert operator.is_as_before()
     assert NOTHING in operator.runs("running", host)
-    other.finish()
+    second_job.finish()
 
 
 def test_at_the_limit_yarn_ends_what_still_runs_and_the_run_names_it(cluster: Cluster, operator: Operator) -> None:
     job = cluster.submit("endless")
     host = job.host
-    said = " ".join(operator.runs("drained", host, 15).split())
-    assert f"{host}: YARN ended what still ran after 15 s" in said
-    assert f"{job.application} (dr.who: endless)" in said
+    output = " ".join(operator.runs("drained", host, 15).split())
+    assert f"{host}: YARN ended what still ran after 15 s" in output
+    assert f"{job.application} (dr.who: endless)" in output
     assert cluster.states()[host] == "DECOMMISSIONED"
     until(lambda: job.state == "FAILED", 30, "it must have ended")
     operator.runs("running", host)
@@ -128,11 +128,11 @@ def test_a_killed_drain_is_resumed_or_undone(cluster: Cluster, operator: Operato
 
 def test_a_host_that_does_not_come_back_stays_recorded_until_it_does(cluster: Cluster, operator: Operator) -> None:
     operator.runs("drained", "data2")
-    broken = ("-e", "node_maintenance_start_command=false")
-    failed = operator.starts("running", "data2", 120, *broken)
-    said = " ".join(failed.communicate(timeout=600)[0].split())
-    assert failed.returncode != 0
-    assert "data2 stays out of YARN. The same command resumes" in said
+    failing_start = ("-e", "node_maintenance_start_command=false")
+    process = operator.starts("running", "data2", 120, *failing_start)
+    output = " ".join(process.communicate(timeout=600)[0].split())
+    assert process.returncode != 0
+    assert "data2 stays out of YARN. The same command resumes" in output
     assert operator.record.exists()
     operator.runs("running", "data2")
     assert operator.is_as_before()
@@ -140,10 +140,10 @@ def test_a_host_that_does_not_come_back_stays_recorded_until_it_does(cluster: Cl
 
 def test_the_last_host_does_not_leave(cluster: Cluster, operator: Operator) -> None:
     operator.runs("drained", "data1")
-    refused = operator.starts("drained", "data2")
-    said = " ".join(refused.communicate(timeout=600)[0].split())
-    assert refused.returncode != 0
-    assert "Another NodeManager must run while data2 is drained, but none would be left of 1" in said
+    process = operator.starts("drained", "data2")
+    output = " ".join(process.communicate(timeout=600)[0].split())
+    assert process.returncode != 0
+    assert "Another NodeManager must run while data2 is drained, but none would be left of 1" in output
     operator.runs("running", "data1")
     assert operator.is_as_before()
 
@@ -160,11 +160,11 @@ class Upgrade(Operator):
         cluster.program("change", f"{ask}\n[ ! -e {self.broken} ]\n")
         change = {"name": "Change the host", "ansible.builtin.command": str(cluster.directory / "change")}
         (rollout,) = play["tasks"]
-        ours = ("Take the host out of YARN", "Change the host", "Put the host back into YARN")
+        task_names = ("Take the host out of YARN", "Change the host", "Put the host back into YARN")
         rollout["block"] = [
-            change if task["name"] == ours[1] else task for task in rollout["block"] if task["name"] in ours
+            change if task["name"] == task_names[1] else task for task in rollout["block"] if task["name"] in task_names
         ]
-        assert [task["name"] for task in rollout["block"]] == list(ours)
+        assert [task["name"] for task in rollout["block"]] == list(task_names)
         check["tasks"] = [task for task in check["tasks"] if task["name"] == "Check that the host can leave YARN"]
         assert check["tasks"]
         check.update(hosts="data_nodes", become=False)
@@ -172,21 +172,21 @@ class Upgrade(Operator):
         (cluster.directory / "play.yml").write_text(yaml.safe_dump([check, play]), encoding="utf-8")
 
     def run(self, *options: str) -> tuple[int, str]:
-        given = ("-e", "upgrade_drain=true", "-e", "upgrade_way_back=x", *options)
-        process = self.starts("drained", "data_nodes", 120, *given)
-        said = " ".join(process.communicate(timeout=600)[0].split())
-        return process.returncode, said
+        upgrade_options = ("-e", "upgrade_drain=true", "-e", "upgrade_way_back=x", *options)
+        process = self.starts("drained", "data_nodes", 120, *upgrade_options)
+        output = " ".join(process.communicate(timeout=600)[0].split())
+        return process.returncode, output
 
     def seen(self) -> list[dict[str, str]]:
         """YARN's states at each change."""
         answers = [json.loads(line) for line in self.journal.read_text(encoding="utf-8").splitlines()]
         return [
             {
-                NAMES[one["nodeHostName"]]: one["state"]
-                for one in found["nodes"]["node"]
-                if one["nodeHostName"] in NAMES  # the site has an excluded host, too
+                NAMES[node["nodeHostName"]]: node["state"]
+                for node in answer["nodes"]["node"]
+                if node["nodeHostName"] in NAMES  # the site has an excluded host, too
             }
-            for found in answers
+            for answer in answers
         ]
 
 
@@ -195,25 +195,27 @@ def test_an_upgrade_changes_a_host_that_is_out_and_one_that_fails_stays_out_unti
 ) -> None:
     upgrade = Upgrade(cluster)
     upgrade.broken.touch()
-    status, said = upgrade.run()
+    status, output = upgrade.run()
     assert status != 0
-    assert "The rollout stopped at data1; hosts after it are unchanged." in said
-    assert "it stays out until the same command succeeds" in said
+    assert "The rollout stopped at data1; hosts after it are unchanged." in output
+    assert "it stays out until the same command succeeds" in output
     assert cluster.states() == {"data1": "DECOMMISSIONED", "data2": "RUNNING"}
     upgrade.broken.unlink()
-    status, said = upgrade.run()
-    assert status == 0, said
-    out = {"data1": "DECOMMISSIONED", "data2": "RUNNING"}
-    assert upgrade.seen() == [out, out, {"data1": "RUNNING", "data2": "DECOMMISSIONED"}]
+    status, output = upgrade.run()
+    assert status == 0, output
+    drained_states = {"data1": "DECOMMISSIONED", "data2": "RUNNING"}
+    assert upgrade.seen() == [drained_states, drained_states, {"data1": "RUNNING", "data2": "DECOMMISSIONED"}]
     assert upgrade.is_as_before()
 
 
 def test_hosts_of_two_racks_do_not_leave_together_and_no_host_was_changed(cluster: Cluster) -> None:
     upgrade = Upgrade(cluster)
     upgrade.journal.unlink(missing_ok=True)
-    status, said = upgrade.run("-e", "upgrade_batch=100%")
+    status, output = upgrade.run("-e", "upgrade_batch=100%")
     assert status != 0
-    assert "must be of one rack" in said
-    assert "data1 is of /data1 and 127.0.0.3 of /data2" in said or "data2 is of /data2 and 127.0.0.2 of /data1" in said
+    assert "must be of one rack" in output
+    assert (
+        "data1 is of /data1 and 127.0.0.3 of /data2" in output or "data2 is of /data2 and 127.0.0.2 of /data1" in output
+    )
     assert not upgrade.journal.exists()
     assert upgrade.is_as_before()

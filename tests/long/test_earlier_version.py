@@ -67,12 +67,12 @@ def test_todays_site_yml_takes_the_hosts_of_an_earlier_version_and_the_earlier_o
     assert all(len(lines.splitlines()) > 1000 for lines in before.values())
 
     hosts.tree = REPOSITORY
-    said = hosts.site()
-    print(said)
+    output = hosts.site()
+    print(output)
     assert current(hosts) == {ENVIRONMENT}
     for name in hosts.names:
-        changed = set(hosts.shell(name, TREE).splitlines()) ^ set(before[name].splitlines())
-        assert [line for line in changed if ".client" not in line and "/.deeplearning/activated.json" not in line] == []
+        entries = set(hosts.shell(name, TREE).splitlines()) ^ set(before[name].splitlines())
+        assert [line for line in entries if ".client" not in line and "/.deeplearning/activated.json" not in line] == []
         assert ENVIRONMENT in hosts.shell(name, "cat /opt/deeplearning/CURRENT.txt")
         hosts.shell(name, "/opt/deeplearning/current/bin/python -B -c 'import tensorflow'")
     assert hosts.site().count("changed=0 ") == len(hosts.names)

@@ -38,10 +38,10 @@ def test_packages_of_a_site_are_locked_installed_and_imported(
     stacks.add_site_stacks([tmp_path])
     stack = stacks.load_stack(path.stem)
     base = stacks.load_stack(yaml.safe_load(path.read_text(encoding="utf-8"))["based_on"])
-    for each in base.pythons:
-        found = {entry.project: entry.sha256 for entry in stack.lock(each).entries}
-        assert {"pandas", "dask"} <= found.keys() - {entry.project for entry in base.lock(each).entries}
-        assert {entry.project: entry.sha256 for entry in base.lock(each).entries}.items() <= found.items()
+    for base_python in base.pythons:
+        hashes = {entry.project: entry.sha256 for entry in stack.lock(base_python).entries}
+        assert {"pandas", "dask"} <= hashes.keys() - {entry.project for entry in base.lock(base_python).entries}
+        assert {entry.project: entry.sha256 for entry in base.lock(base_python).entries}.items() <= hashes.items()
 
     mirror.fetch_artifacts(stack.artifacts(python), MIRROR)
     environment = f"{ROOT}/envs/{stack.name}-{stack.lock(python).digest}"
@@ -51,11 +51,11 @@ def test_packages_of_a_site_are_locked_installed_and_imported(
         node.install(stack, python, environment)
         # dask.dataframe needs toolz, of which PyPI has no wheel for Python 2.7; CDSW's engines have it.
         modules = ["tensorflow", "pandas", "dask" if python == "2.7" else "dask.dataframe"]
-        asked = json.dumps({"modules": modules, "cuda": False})
-        text = node.ask([f"{environment}/bin/python", "/srv/stacks/questions.py", asked])
-        answers = {one["name"]: one for one in map(json.loads, text.splitlines())}
-        assert {name: one["error"] for name, one in answers.items() if one["error"]} == {}
-        locked = {entry.project: entry.version for entry in stack.lock(python).entries}
-        assert all(answers["versions"]["value"][name] == locked[name] for name in ("pandas", "dask"))
+        question = json.dumps({"modules": modules, "cuda": False})
+        text = node.ask([f"{environment}/bin/python", "/srv/stacks/questions.py", question])
+        answers = {answer["name"]: answer for answer in map(json.loads, text.splitlines())}
+        assert {name: answer["error"] for name, answer in answers.items() if answer["error"]} == {}
+        locked_versions = {entry.project: entry.version for entry in stack.lock(python).entries}
+        assert all(answers["versions"]["value"][name] == locked_versions[name] for name in ("pandas", "dask"))
     finally:
         node.stop()

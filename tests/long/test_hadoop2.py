@@ -40,10 +40,10 @@ def test_hosts_without_an_environment_get_it_by_yarn() -> None:
 def test_a_request_for_gpus_is_refused_before_submission() -> None:
     """YARN has them, but this Spark cannot ask for them."""
     submit = "cd digits && tfos-submit --gpus 1 train_tf1.py; echo status $?"
-    said = nodes.execute(CLUSTER.container("edge1"), "su", "-", "analyst", "-c", f"exec 2>&1; {submit}", check=False)
-    assert "--gpus 1 requires Spark 3, but" in said
-    assert "is Spark 2.4." in said
-    assert "status 3" in said
+    output = nodes.execute(CLUSTER.container("edge1"), "su", "-", "analyst", "-c", f"exec 2>&1; {submit}", check=False)
+    assert "--gpus 1 requires Spark 3, but" in output
+    assert "is Spark 2.4." in output
+    assert "status 3" in output
 
 
 def test_the_hosts_have_hadoop_2_and_java_8() -> None:
@@ -63,9 +63,9 @@ def _spark_of_the_site(_cluster_of_its_own: None) -> None:
     """The last tests have it."""
     site_spark.install(CLUSTER)
     site_spark.activate(CLUSTER, "2.4.8")
-    given = ("-e", f"spark_home={site_spark.HOME}")
-    play(CLUSTER, "site.yml", *given)
-    assert " 0 failed" in play(CLUSTER, "playbooks/verify.yml", *given)
+    options = ("-e", f"spark_home={site_spark.HOME}")
+    play(CLUSTER, "site.yml", *options)
+    assert " 0 failed" in play(CLUSTER, "playbooks/verify.yml", *options)
 
 
 @pytest.mark.usefixtures("_spark_of_the_site")
@@ -74,19 +74,19 @@ def _spark_of_the_site(_cluster_of_its_own: None) -> None:
 def test_jobs_run_with_a_sites_spark_and_its_settings(version: str, mode: str) -> None:
     site_spark.activate(CLUSTER, version)
     hadoop_clusters.train(CLUSTER, mode)
-    status, said = site_spark.ask(CLUSTER, f"tfos-submit --deploy-mode {mode}")
+    status, output = site_spark.ask(CLUSTER, f"tfos-submit --deploy-mode {mode}")
     pyspark = f"{site_spark.HOME}/python/lib/pyspark.zip/pyspark/__init__.py {version} 1.15.0"
-    assert f"DRIVER {pyspark} {'spark-env.sh' if mode == 'client' else 'spark-defaults.conf'}\n" in said, said
-    assert f"EXECUTOR {pyspark} spark-defaults.conf\n" in said, said
-    assert "JVM 1.8 org.apache.spark.serializer.KryoSerializer 512m None\n" in said, said
+    assert f"DRIVER {pyspark} {'spark-env.sh' if mode == 'client' else 'spark-defaults.conf'}\n" in output, output
+    assert f"EXECUTOR {pyspark} spark-defaults.conf\n" in output, output
+    assert "JVM 1.8 org.apache.spark.serializer.KryoSerializer 512m None\n" in output, output
     expected = [*(["ask.py"] if mode == "cluster" else []), "packages.zip", "tensorflow-hadoop-1.15.0.jar"]
-    assert site_spark.uploaded(said) == expected, "every host has what spark.yarn.jars and PYSPARK_ARCHIVES_PATH name"
-    assert (status, "ZeroDivisionError" in said) == (1, True), said
+    assert site_spark.uploaded(output) == expected, "every host has what spark.yarn.jars and PYSPARK_ARCHIVES_PATH name"
+    assert (status, "ZeroDivisionError" in output) == (1, True), output
 
 
 @pytest.mark.usefixtures("_spark_of_the_site")
 def test_without_its_settings_a_sites_spark_is_uploaded() -> None:
     site_spark.activate(CLUSTER, "2.4.8")
-    _, said = site_spark.ask(CLUSTER, "SPARK_CONF_DIR=/nowhere tfos-submit")
-    assert "falling back to uploading libraries under SPARK_HOME" in said, said
-    assert re.search(r"EXECUTOR /\S+/container_\S+/pyspark.zip/pyspark/__init__.py 2\.4\.8 1\.15\.0 -", said), said
+    _, output = site_spark.ask(CLUSTER, "SPARK_CONF_DIR=/nowhere tfos-submit")
+    assert "falling back to uploading libraries under SPARK_HOME" in output, output
+    assert re.search(r"EXECUTOR /\S+/container_\S+/pyspark.zip/pyspark/__init__.py 2\.4\.8 1\.15\.0 -", output), output

@@ -31,19 +31,19 @@ QUEUE = "yarn.scheduler.capacity.root"
 
 def add(path: Path, values: dict[str, str]) -> None:
     text = "".join(f"<property><name>{name}</name><value>{value}</value></property>" for name, value in values.items())
-    before = path.read_text(encoding="utf-8")
-    path.write_text(before.replace("</configuration>", f"{text}</configuration>"), encoding="utf-8")
+    content = path.read_text(encoding="utf-8")
+    path.write_text(content.replace("</configuration>", f"{text}</configuration>"), encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    found = Cluster(tmp_path_factory.mktemp("yarn"), lock=LOCK)
-    labels = {"enabled": "true", "fs-store.root-dir": f"file://{found.directory}/labels"}
-    add(found.conf("rm") / "yarn-site.xml", {f"yarn.node-labels.{name}": value for name, value in labels.items()})
+    cluster = Cluster(tmp_path_factory.mktemp("yarn"), lock=LOCK)
+    labels = {"enabled": "true", "fs-store.root-dir": f"file://{cluster.directory}/labels"}
+    add(cluster.conf("rm") / "yarn-site.xml", {f"yarn.node-labels.{name}": value for name, value in labels.items()})
     shares = {f"{queue}.accessible-node-labels.gpu.capacity": "100" for queue in (QUEUE, f"{QUEUE}.default")}
-    add(found.conf("rm") / "capacity-scheduler.xml", shares)
-    with found.running():
-        yield found
+    add(cluster.conf("rm") / "capacity-scheduler.xml", shares)
+    with cluster.running():
+        yield cluster
 
 
 class Edge:
@@ -54,8 +54,8 @@ class Edge:
         shutil.copy(cluster.conf("rm") / "yarn-site.xml", host.tmp / "conf")
         yarn = cluster.java(cluster.conf("rm"), APPLICATIONS)
         executable(host.tmp / "hadoop/bin/yarn", f'#!/bin/sh\nexec {yarn} "$@"\n')
-        there = f'cp "$2" {self.settings}.new && mv {self.settings}.new {self.settings}\n'
-        host.spark_submit(f"{there}while [ ! -e {self.end} ]; do sleep 0.2; done\n")
+        copy_command = f'cp "$2" {self.settings}.new && mv {self.settings}.new {self.settings}\n'
+        host.spark_submit(f"{copy_command}while [ ! -e {self.end} ]; do sleep 0.2; done\n")
 
     def starts(self, *arguments: str) -> tuple[subprocess.Popen[str], Job]:
         process = start(self.host, *arguments)
@@ -71,29 +71,29 @@ class Edge:
 
 @pytest.fixture
 def edge(host: SimpleNamespace, cluster: Cluster) -> Iterator[Edge]:
-    found = Edge(host, cluster)
-    yield found
-    found.end.touch()
+    edge = Edge(host, cluster)
+    yield edge
+    edge.end.touch()
 
 
 def used(cluster: Cluster) -> list[tuple[int, int]]:
     """Containers and MB of each node."""
     nodes = cluster.ask("/nodes")["nodes"]["node"]
-    return sorted((one["numContainers"], one["usedMemoryMB"]) for one in nodes if one["nodeHostName"] in NODES.values())
+    return sorted((row["numContainers"], row["usedMemoryMB"]) for row in nodes if row["nodeHostName"] in NODES.values())
 
 
 def test_executors_of_per_node_are_alone_on_their_nodes_and_keep_those_of_others_away(
     edge: Edge, cluster: Cluster
 ) -> None:
-    asked = ("--memory", "256m", "--per-node", "1")
-    process, job = edge.starts("--executors", "2", *asked)
+    options = ("--memory", "256m", "--per-node", "1")
+    process, job = edge.starts("--executors", "2", *options)
     # Of 1024 MB: 513 for an executor, which YARN rounds to 640, and 384 for the master.
     until(lambda: used(cluster) == [(1, 640), (2, 1024)], 60, "each node must have one executor")
-    second, _ = edge.starts("--executors", "1", "--wait", "10", *asked)
-    said = second.communicate(timeout=120)[1]
-    assert second.returncode == 4, said
-    assert "1 executors were asked for, each with 513 MB and 1 vcore, in queue default" in said
-    assert "after 10 s YARN has given 0 of them" in said
+    second, _ = edge.starts("--executors", "1", "--wait", "10", *options)
+    output = second.communicate(timeout=120)[1]
+    assert second.returncode == 4, output
+    assert "1 executors were asked for, each with 513 MB and 1 vcore, in queue default" in output
+    assert "after 10 s YARN has given 0 of them" in output
     until(lambda: used(cluster) == [(1, 640), (2, 1024)], 60, "the second job must have ended, and not the first")
     job.finish()
     edge.end.touch()
@@ -102,17 +102,17 @@ def test_executors_of_per_node_are_alone_on_their_nodes_and_keep_those_of_others
 
 def test_nodes_are_read_without_what_this_hadoop_does_not_tell(cluster: Cluster) -> None:
     _, version, nodes = yarn_nodes.cluster([f"http://{cluster.web}"])
-    found = {one["name"]: (one["state"], one["gpus"]) for one in map(yarn_nodes.summary, nodes)}
+    states = {node["name"]: (node["state"], node["gpus"]) for node in map(yarn_nodes.summary, nodes)}
     expected = dict.fromkeys(NODES.values(), ("RUNNING", 0)) | {"retired1": ("DECOMMISSIONED", 0)}
-    assert (version, found, yarn_nodes.running(nodes)) == ("2.7.7", expected, {"": 2})
+    assert (version, states, yarn_nodes.running(nodes)) == ("2.7.7", expected, {"": 2})
 
 
 def test_a_drain_is_refused_and_nothing_on_the_host_ends(cluster: Cluster) -> None:
     operator, job = Operator(cluster), cluster.submit("nightly training")
-    refused = operator.starts("drained", job.host)
-    said = " ".join(refused.communicate(timeout=600)[0].split())
-    assert refused.returncode != 0
-    assert f"A drain requires Hadoop 2.10 or later, but YARN has 2.7.7. Drain {job.host} by your own means" in said
+    process = operator.starts("drained", job.host)
+    output = " ".join(process.communicate(timeout=600)[0].split())
+    assert process.returncode != 0
+    assert f"A drain requires Hadoop 2.10 or later, but YARN has 2.7.7. Drain {job.host} by your own means" in output
     assert NOTHING in operator.runs("running", job.host)
     assert operator.is_as_before()
     job.finish()
@@ -139,8 +139,8 @@ def test_labels_by_hand(cluster: Cluster) -> None:
     """As docs/yarn.md says."""
     rmadmin(cluster, "-addToClusterNodeLabels", "gpu(exclusive=true)", status=255)
     rmadmin(cluster, "-addToClusterNodeLabels", "gpu")
-    labelled, without = f"{NODES['data2']}=gpu", NODES["data2"]
-    rmadmin(cluster, "-replaceLabelsOnNode", f"{labelled} nowhere=gpu", "-failOnUnknownNodes")
+    assignment, without = f"{NODES['data2']}=gpu", NODES["data2"]
+    rmadmin(cluster, "-replaceLabelsOnNode", f"{assignment} nowhere=gpu", "-failOnUnknownNodes")
     plain = cluster.submit("without a label")
     training = cluster.submit("training", **{"am-container-node-label-expression": "gpu"})
     assert (plain.host, training.host) == ("data1", "data2")
@@ -150,7 +150,7 @@ def test_labels_by_hand(cluster: Cluster) -> None:
     rmadmin(cluster, "-replaceLabelsOnNode", without)
     assert yarn_nodes.running(cluster.ask("/nodes")["nodes"]["node"]) == {"": 2}
     until(lambda: training.state != "RUNNING", 30, "its container must have ended")
-    rmadmin(cluster, "-replaceLabelsOnNode", labelled)
+    rmadmin(cluster, "-replaceLabelsOnNode", assignment)
     training.finish()
     rmadmin(cluster, "-removeFromClusterNodeLabels", "gpu")
 
@@ -158,6 +158,6 @@ def test_labels_by_hand(cluster: Cluster) -> None:
 def rmadmin(cluster: Cluster, *arguments: str, status: int = 0) -> Any:
     environment = {**os.environ, "HADOOP_CONF_DIR": str(cluster.conf("rm"))}
     command = [str(cluster.directory / "yarn"), "rmadmin", *arguments]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == status, done.stderr
-    return done.stdout + done.stderr
+    completed = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    assert completed.returncode == status, completed.stderr
+    return completed.stdout + completed.stderr

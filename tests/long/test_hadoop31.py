@@ -36,8 +36,8 @@ def test_jobs_behave_as_on_hadoop_3_3(name: str) -> None:
 
 
 def test_yarn_gpu_again_changes_nothing() -> None:
-    said = play(CLUSTER, "playbooks/yarn_gpu.yml", "-e", "apply=all")
-    assert hadoop_clusters.changes(said) == {"0"}
+    output = play(CLUSTER, "playbooks/yarn_gpu.yml", "-e", "apply=all")
+    assert hadoop_clusters.changes(output) == {"0"}
 
 
 def test_a_label_by_the_role_comes_serves_a_job_and_goes() -> None:

@@ -30,14 +30,14 @@ def joined(hosts: Hosts, name: str, others: tuple[str, ...]) -> None:
     """One run: the host is as the others, and these are as they were, file by file."""
     before = {other: everything(hosts, other) for other in others}
     assert len(before[OLD]) > 10000, "the list has the whole host"
-    said = hosts.site()
+    output = hosts.site()
     assert hosts.shell(name, "basename $(readlink /opt/deeplearning/current)").strip() == ENVIRONMENT
     assert hosts.content(name) == hosts.content(OLD)
     for other in others:
         assert sorted(set(everything(hosts, other)) ^ set(before[other])) == []
-        assert re.search(rf"^{other}\s+: ok=\d+\s+changed=0 ", said, re.MULTILINE), said[-3000:]
-    again = hosts.site()
-    assert again.count("changed=0 ") == len(others) + 1
+        assert re.search(rf"^{other}\s+: ok=\d+\s+changed=0 ", output, re.MULTILINE), output[-3000:]
+    second_output = hosts.site()
+    assert second_output.count("changed=0 ") == len(others) + 1
 
 
 def test_an_empty_host_joins_and_no_other_is_touched(hosts: Hosts) -> None:

@@ -66,16 +66,16 @@ class Site:
 
     def publish(self, name: str) -> None:
         """The repository as the site serves it: packages (rpm) and metadata signed with this key."""
-        made, home = self.directory / "made", self.homes[name]
-        shutil.rmtree(made, ignore_errors=True)
-        shutil.copytree(self.plain, made)
+        repository, home = self.directory / "made", self.homes[name]
+        shutil.rmtree(repository, ignore_errors=True)
+        shutil.copytree(self.plain, repository)
         if self.image == "el9":
-            signed_packages.index(made, home)
-            sign(home, "--armor", "--detach-sign", str(made / "repodata/repomd.xml"))
+            signed_packages.index(repository, home)
+            sign(home, "--armor", "--detach-sign", str(repository / "repodata/repomd.xml"))
         else:
-            self.index(made, home)
+            self.index(repository, home)
         nodes.execute(self.node, "rm", "-rf", "/srv/rotation")
-        run("docker", "cp", str(made), f"{self.node}:/srv/rotation")
+        run("docker", "cp", str(repository), f"{self.node}:/srv/rotation")
         if self.image == "debian12":  # apt reads its sources again after an hour: that has passed
             lists = "/var/lib/apt/lists /var/lib/apt/periodic/update-success-stamp"
             nodes.execute(
@@ -111,9 +111,9 @@ class Site:
             "version": number,
         }
         arguments = ("-i", f"{self.node},", "-e", json.dumps(variables), REPOSITORY / "tests/long/key_rotation.yml")
-        done = ansible_programs.run("ansible-playbook", *arguments)
-        print(done.stdout)
-        return done.returncode, " ".join(done.stdout.split())
+        completed = ansible_programs.run("ansible-playbook", *arguments)
+        print(completed.stdout)
+        return completed.returncode, " ".join(completed.stdout.split())
 
     def installed(self) -> str:
         """The version of the package; empty for none."""
@@ -121,36 +121,36 @@ class Site:
             "el9": "rpm -q --qf %{VERSION} rotation-test",
             "debian12": "dpkg-query -W -f '${source:Upstream-Version}' rotation-test",
         }
-        found = f"version=$({ask[self.image]} 2>/dev/null) && echo $version"
-        return nodes.execute(self.node, "sh", "-c", found, check=False).strip()
+        command = f"version=$({ask[self.image]} 2>/dev/null) && echo $version"
+        return nodes.execute(self.node, "sh", "-c", command, check=False).strip()
 
     def remove(self) -> None:
         remove = "rpm -e rotation-test" if self.image == "el9" else "dpkg --purge rotation-test"
         nodes.execute(self.node, "sh", "-c", remove)
 
     def fingerprint(self, name: str) -> str:
-        listed = run("gpg", "--homedir", str(self.homes[name]), "--with-colons", "--list-keys").stdout.splitlines()
-        return next(line.split(":")[9] for line in listed if line.startswith("fpr"))
+        lines = run("gpg", "--homedir", str(self.homes[name]), "--with-colons", "--list-keys").stdout.splitlines()
+        return next(line.split(":")[9] for line in lines if line.startswith("fpr"))
 
     def trusted(self) -> list[str]:
         """Which keys the host has: the files of the project, and rpm's key ring."""
-        held = nodes.execute(self.node, "sh", "-c", f"cat {KEYS[self.image]} 2>/dev/null || true")
+        keys = nodes.execute(self.node, "sh", "-c", f"cat {KEYS[self.image]} 2>/dev/null || true")
         show = ("gpg", "--homedir", str(self.homes["old"]), "--batch", "--with-colons", "--show-keys")
-        shown = run(*show, stdin=held).stdout if held else ""
+        listing = run(*show, stdin=keys).stdout if keys else ""
         ring = nodes.execute(self.node, "rpm", "-qa", "gpg-pubkey").split() if self.image == "el9" else []
-        found = []
+        trusted_keys = []
         for name in self.homes:
             number = self.fingerprint(name)
-            found += [f"file {name}"] if number in shown else []
-            found += [f"ring {name}"] if any(number[-8:].lower() in one for one in ring) else []
-        return found
+            trusted_keys += [f"file {name}"] if number in listing else []
+            trusted_keys += [f"ring {name}"] if any(number[-8:].lower() in package for package in ring) else []
+        return trusted_keys
 
     def ring(self, *names: str) -> list[str]:
         return [
-            one
+            key
             for name in names
-            for one in (f"file {name}", f"ring {name}")
-            if self.image == "el9" or one.startswith("file")
+            for key in (f"file {name}", f"ring {name}")
+            if self.image == "el9" or key.startswith("file")
         ]
 
 
@@ -172,33 +172,33 @@ def site(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Site]:
 def test_a_key_is_followed_by_another(site: Site) -> None:
     """One test, because each step begins with what the one before left."""
     site.publish("old")
-    code, said = site.install("1.0", "old")
-    assert (code, site.installed(), site.trusted()) == (0, "1.0", site.ring("old")), said
+    code, output = site.install("1.0", "old")
+    assert (code, site.installed(), site.trusted()) == (0, "1.0", site.ring("old")), output
 
     # Both keys in one file: what the old one signed is still accepted.
     site.remove()
-    code, said = site.install("1.0", "old", "new")
-    assert (code, site.installed()) == (0, "1.0"), said
+    code, output = site.install("1.0", "old", "new")
+    assert (code, site.installed()) == (0, "1.0"), output
     assert set(site.ring("old")) | {"file new"} <= set(site.trusted())
 
     # The source has the new key; a host with the old one alone refuses it and stays as it is.
     site.publish("new")
-    code, said = site.install("1.1", "old")
-    assert (code, site.installed()) == (2, "1.0"), said
-    assert "sign" in said
+    code, output = site.install("1.1", "old")
+    assert (code, site.installed()) == (2, "1.0"), output
+    assert "sign" in output
     assert site.trusted() in (site.ring("old"), []), "apt: a source that cannot be read is not defined"
 
-    code, said = site.install("1.1", "old", "new")
-    assert (code, site.installed(), site.trusted()) == (0, "1.1", site.ring("old", "new")), said
+    code, output = site.install("1.1", "old", "new")
+    assert (code, site.installed(), site.trusted()) == (0, "1.1", site.ring("old", "new")), output
 
     # The end: the old key leaves the host, and what it signs is refused again.
-    code, said = site.install("1.1", "new")
-    assert (code, site.installed(), site.trusted()) == (0, "1.1", site.ring("new")), said
+    code, output = site.install("1.1", "new")
+    assert (code, site.installed(), site.trusted()) == (0, "1.1", site.ring("new")), output
     assert site.install("1.1", "new")[1].count("changed=0 ") == 1
     site.remove()
-    code, said = site.install("1.1", "new")
-    assert (code, site.installed()) == (0, "1.1"), said
+    code, output = site.install("1.1", "new")
+    assert (code, site.installed()) == (0, "1.1"), output
     site.publish("old")
     site.remove()
-    code, said = site.install("1.0", "new")
-    assert (code, site.installed()) == (2, ""), said
+    code, output = site.install("1.0", "new")
+    assert (code, site.installed()) == (2, ""), output

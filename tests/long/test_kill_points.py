@@ -42,15 +42,15 @@ def hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosts]:
 def undisturbed(hosts: Hosts) -> dict[str, tuple[float, set[str]]]:
     """By kind: the seconds that a run takes, and the host after it. The first installation is kept for the repairs."""
     hosts.site()  # the next one does not wait for the disk
-    found = {}
+    runs = {}
     for kind, reset in RESET.items():
         hosts.shell(HOST, reset)
         began = time.monotonic()
         hosts.site()
-        found[kind] = (time.monotonic() - began, hosts.content(HOST))
+        runs[kind] = (time.monotonic() - began, hosts.content(HOST))
         if kind == "first installation":
             hosts.shell(HOST, f"cp -a /opt/deeplearning {ASIDE}")
-    return found
+    return runs
 
 
 def active(hosts: Hosts) -> str:

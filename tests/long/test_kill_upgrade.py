@@ -33,11 +33,11 @@ COMMAND = {
 def hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosts]:
     hosts = Hosts("killup", HOSTS, tmp_path_factory.mktemp("u"))
     stack = stacks.load_stack(STACK)
-    own = hosts.directory / "stacks"
-    (own / "locks").mkdir(parents=True)
+    stacks_directory = hosts.directory / "stacks"
+    (stacks_directory / "locks").mkdir(parents=True)
     text = (stack.directory / f"{STACK}.yml").read_text(encoding="utf-8")
-    (own / f"{OTHER}.yml").write_text(text.replace(f"name: {STACK}", f"name: {OTHER}"), encoding="utf-8")
-    (own / "locks" / f"{OTHER}.txt").write_text(stack.lock().text, encoding="utf-8")
+    (stacks_directory / f"{OTHER}.yml").write_text(text.replace(f"name: {STACK}", f"name: {OTHER}"), encoding="utf-8")
+    (stacks_directory / "locks" / f"{OTHER}.txt").write_text(stack.lock().text, encoding="utf-8")
     with hosts.running():
         yield hosts
 
@@ -46,14 +46,14 @@ def hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosts]:
 def undisturbed(hosts: Hosts) -> dict[str, tuple[float, dict[str, set[str]]]]:
     """By kind: the seconds that a run takes, and the hosts after it. What each kind begins with is kept aside."""
     hosts.site()
-    found = {}
+    runs = {}
     for kind in KINDS:
         for name in HOSTS:
             hosts.shell(name, f"rm -rf /var/tmp/{kind} && cp -a /opt/deeplearning /var/tmp/{kind}")
         began = time.monotonic()
         hosts.play(*COMMAND[kind])
-        found[kind] = (time.monotonic() - began, {name: hosts.content(name) for name in HOSTS})
-    return found
+        runs[kind] = (time.monotonic() - began, {name: hosts.content(name) for name in HOSTS})
+    return runs
 
 
 def current(hosts: Hosts) -> list[str]:
@@ -80,8 +80,8 @@ def test_the_same_command_ends_a_run_that_was_killed(
         hosts.shell(
             name, 'grep -x "active:  $(basename $(readlink /opt/deeplearning/current))" /opt/deeplearning/CURRENT.txt'
         )
-    locked = [hosts.shell(name, "ls /opt/deeplearning/.run.json", check=False).strip() for name in HOSTS]
-    if kind == "rollback" and not any(locked) and set(current(hosts)) == {ENVIRONMENT}:
+    lock_files = [hosts.shell(name, "ls /opt/deeplearning/.run.json", check=False).strip() for name in HOSTS]
+    if kind == "rollback" and not any(lock_files) and set(current(hosts)) == {ENVIRONMENT}:
         print("it had ended: the same command would go forward again")
     else:
         hosts.play(*COMMAND[kind])

@@ -46,17 +46,17 @@ def test_a_host_that_is_lost_in_the_middle_is_named_and_healed(
     bring_back = lose(hosts)
     began = time.monotonic()
     try:
-        code, said = hosts.finish(process)
+        code, output = hosts.finish(process)
     finally:
         bring_back()
         hosts.shell("data2", "systemctl kill --signal=CONT mirror")
     assert not ready, "TensorFlow was installed before its mirror was held"
     assert time.monotonic() - began < LIMIT
     assert code != 0
-    assert re.search(r"^data2 .*unreachable=1 ", said, re.MULTILINE), said[-3000:]
-    assert re.search(r"^data1 .*unreachable=0 ", said, re.MULTILINE)
+    assert re.search(r"^data2 .*unreachable=1 ", output, re.MULTILINE), output[-3000:]
+    assert re.search(r"^data1 .*unreachable=0 ", output, re.MULTILINE)
     assert hosts.shell("data1", f"cat {PATH}/.deeplearning/sealed.json"), "data1 has its environment"
-    assert "is not ready on data2, so it was not activated on any of data1, data2" in " ".join(said.split()), said[
+    assert "is not ready on data2, so it was not activated on any of data1, data2" in " ".join(output.split()), output[
         -3000:
     ]
     for name in hosts.names:  # jobs run on both or on none

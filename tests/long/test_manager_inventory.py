@@ -28,8 +28,8 @@ def hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosts]:
 
 
 def test_site_yml_installs_what_the_manager_calls_a_data_node(hosts: Hosts, tmp_path: Path) -> None:
-    known = yaml.safe_load((hosts.directory / "inventory.json").read_text(encoding="utf-8"))
-    group = known["all"]["children"]["data_nodes"]
+    inventory = yaml.safe_load((hosts.directory / "inventory.json").read_text(encoding="utf-8"))
+    group = inventory["all"]["children"]["data_nodes"]
     manager = Cloudera()
     manager.hosts = [cm_host(1, "data1.example.com", ipAddress=group["hosts"]["data1"]["ansible_host"])]
     manager.services = {"yarn": "YARN", "kafka": "KAFKA"}
@@ -42,12 +42,12 @@ def test_site_yml_installs_what_the_manager_calls_a_data_node(hosts: Hosts, tmp_
         (site / "cloudera_manager.yml").write_text(yaml.safe_dump(content), encoding="utf-8")
         login = {"CLOUDERA_MANAGER_USER": USER, "CLOUDERA_MANAGER_PASSWORD": PASSWORD, "no_proxy": "127.0.0.1"}
         arguments = ("-i", site, REPOSITORY / "site.yml", "--skip-tags", "verify")
-        done = ansible_programs.run("ansible-playbook", *arguments, timeout=RUN_SECONDS, **login)
-    said = done.stdout + done.stderr
-    assert done.returncode == 0, said[-6000:]
-    assert re.search(r"^data1\.example\.com .*failed=0 ", said, re.MULTILINE)
+        completed = ansible_programs.run("ansible-playbook", *arguments, timeout=RUN_SECONDS, **login)
+    output = completed.stdout + completed.stderr
+    assert completed.returncode == 0, output[-6000:]
+    assert re.search(r"^data1\.example\.com .*failed=0 ", output, re.MULTILINE)
     assert hosts.shell("data1", "readlink -f /opt/deeplearning/current").strip().startswith(PATH)
     assert STACK in PATH
     settings = hosts.shell("data1", f"cat {PATH}.client/hadoop-env.sh")
     assert "/opt/cloudera/parcels/CDH/lib/hadoop" in settings  # from the inventory
-    assert PASSWORD not in said
+    assert PASSWORD not in output

@@ -40,15 +40,15 @@ class Operator:
         play = {"hosts": hosts, "gather_facts": False, "any_errors_fatal": True, "tasks": list(tasks)}
         path = self.cluster.directory / "play.yml"
         path.write_text(yaml.safe_dump([play]), encoding="utf-8")
-        given = {"__node_maintenance_rm": "master1", **variables}
-        done = ansible_programs.run(
+        settings = {"__node_maintenance_rm": "master1", **variables}
+        completed = ansible_programs.run(
             "ansible-playbook",
-            *("-i", self.cluster.inventory(**given), path),
+            *("-i", self.cluster.inventory(**settings), path),
             timeout=900,
             ANSIBLE_ROLES_PATH=str(REPOSITORY / "roles"),
         )
-        self.status = done.returncode
-        return done.stdout + done.stderr
+        self.status = completed.returncode
+        return completed.stdout + completed.stderr
 
     def configures(self, state: str = "present") -> str:
         """The ResourceManager's part."""
@@ -56,20 +56,20 @@ class Operator:
         labels["unlimited"] = list(
             yarn_work.unlimited(labels["shares"], {"yarn.scheduler.capacity.root.vision.capacity": "0"})
         )
-        stored = {"yarn_labels": {"state": "stored", "store": labels["store"], **self.admin()}}
+        store_task = {"yarn_labels": {"state": "stored", "store": labels["store"], **self.admin()}}
         request = {"conf_dir": str(self.conf), "services": ["resourcemanager"], "devices": "auto", "discovery": ""}
         request |= {"isolation": {}, "labels": labels}
         files = "{{ request | yarn_gpu_settings(false) }}" if state == "present" else {}
         settings = {"hadoop_settings": {"files": files, "record": str(self.record.with_name("yarn_gpu.json"))}}
         restart = {"command": f"{self.cluster.directory}/restart"}
-        said = self.play("masters", *[stored] * (state == "present"), settings, restart, request=request)
-        assert self.status == 0, said
+        output = self.play("masters", *[store_task] * (state == "present"), settings, restart, request=request)
+        assert self.status == 0, output
         until(lambda: list(self.cluster.states().values()) == ["RUNNING"] * 2, 120, "NodeManagers must register again")
-        return said
+        return output
 
     def admin(self) -> dict[str, str]:
-        named = {"conf_dir": str(self.conf), "account": "root", "program": str(self.cluster.directory / "yarn")}
-        return {**named, "record": str(self.record)}
+        parameters = {"conf_dir": str(self.conf), "account": "root", "program": str(self.cluster.directory / "yarn")}
+        return {**parameters, "record": str(self.record)}
 
     def labels(self, state: str = "present", **hosts: str) -> str:
         """hosts: their labels, as the plan has them."""
@@ -80,7 +80,7 @@ class Operator:
     def has(self) -> dict[str, list[str]]:
         """What YARN says: host -> labels."""
         nodes = self.cluster.ask("/nodes")["nodes"]["node"]  # the site has an excluded host, too
-        return {NAMES[one["nodeHostName"]]: one.get("nodeLabels", []) for one in nodes if one["nodeHostName"] in NAMES}
+        return {NAMES[row["nodeHostName"]]: row.get("nodeLabels", []) for row in nodes if row["nodeHostName"] in NAMES}
 
 
 @pytest.fixture(scope="module", params=["el9", "el7-hadoop31", "el7-hadoop2"], ids=images.hadoop)
@@ -92,9 +92,9 @@ def operator(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRe
 
 
 def test_a_host_gets_its_label_once_and_jobs_without_it_go_elsewhere(operator: Operator) -> None:
-    said = operator.labels(data2="gpu")
-    assert (operator.status, operator.has()) == (0, {"data1": [], "data2": ["gpu"]}), said
-    assert "changed=1 " in said
+    output = operator.labels(data2="gpu")
+    assert (operator.status, operator.has()) == (0, {"data1": [], "data2": ["gpu"]}), output
+    assert "changed=1 " in output
     assert operator.record.stat().st_mode & 0o777 == 0o600
     assert "changed=0 " in operator.labels(data2="gpu")
     plain = operator.cluster.submit("without a label")
@@ -118,9 +118,9 @@ def test_a_label_of_the_site_is_neither_changed_nor_taken_away(operator: Operato
     environment = {**os.environ, "HADOOP_CONF_DIR": str(operator.conf)}
     for arguments in (["-addToClusterNodeLabels", "fast"], ["-replaceLabelsOnNode", f"{NODES['data1']}=fast"]):
         subprocess.run([*yarn, *arguments], check=True, env=environment)
-    said = " ".join(operator.labels(data1="gpu", data2="gpu").split())
+    output = " ".join(operator.labels(data1="gpu", data2="gpu").split())
     assert operator.status != 0
-    assert f"but {NODES['data1']} has the label fast, which this project did not set. Nothing was changed." in said
+    assert f"but {NODES['data1']} has the label fast, which this project did not set. Nothing was changed." in output
     operator.labels(data2="")
     assert operator.has() == {"data1": ["fast"], "data2": []}
     assert not operator.record.exists()
@@ -129,8 +129,8 @@ def test_a_label_of_the_site_is_neither_changed_nor_taken_away(operator: Operato
 
 def test_the_removal_takes_every_label_and_setting_away(operator: Operator) -> None:
     operator.labels(data2="gpu")
-    said = operator.labels("absent")
-    assert (operator.status, operator.has()) == (0, {"data1": [], "data2": []}), said
+    output = operator.labels("absent")
+    assert (operator.status, operator.has()) == (0, {"data1": [], "data2": []}), output
     assert not entries(operator.cluster.ask("/get-node-labels"), None, "nodeLabelInfo")  # 2.10.2 answers null
     assert "changed=0 " in operator.labels("absent")
     operator.configures("absent")
@@ -138,9 +138,9 @@ def test_the_removal_takes_every_label_and_setting_away(operator: Operator) -> N
 
 
 def test_a_directory_that_cannot_be_made_is_refused_before_a_change(operator: Operator) -> None:
-    closed = operator.cluster.directory / "yarn.exclude" / "labels"
-    task = {"yarn_labels": {"state": "stored", "store": f"file://{closed}", **operator.admin()}}
-    said = " ".join(operator.play("masters", task).split())
+    store = operator.cluster.directory / "yarn.exclude" / "labels"
+    task = {"yarn_labels": {"state": "stored", "store": f"file://{store}", **operator.admin()}}
+    output = " ".join(operator.play("masters", task).split())
     assert operator.status != 0
-    assert f"hdfs dfs -mkdir -p file://{closed}` must work as root, but:" in said
-    assert "As the superuser of HDFS: hdfs dfs -mkdir -p" in said
+    assert f"hdfs dfs -mkdir -p file://{store}` must work as root, but:" in output
+    assert "As the superuser of HDFS: hdfs dfs -mkdir -p" in output

@@ -37,20 +37,20 @@ CASES = [("tf1.15-cpu-py27-el7", python("2.7")), ("tf2.15-cpu-py3-el9-py3.11", p
 def environment(lock: str, interpreter: str, root: Path) -> str:
     """An environment with the versions of a lock, as far as a user sees it; its name."""
     text = (REPOSITORY / "stacks/locks" / f"{lock}.txt").read_text(encoding="utf-8")
-    versions = [f"{found['project']}=={found['version']}" for *_, found in lock_lines.lines(text) if found]
+    versions = [f"{entry['project']}=={entry['version']}" for *_, entry in lock_lines.lines(text) if entry]
     name = f"{lock.partition('-py3.')[0]}-0123456789ab"
     tree, tools = root / f"envs/{name}.1", root.parent / "tools"
-    if any(one.startswith("virtualenv==") for one in versions):  # Python 2.7
-        own = ("pip==", "setuptools==", "virtualenv==", "wheel==")  # some of the others are source distributions
-        pip(interpreter, "--target", str(tools), *[one for one in versions if one.startswith(own)])
+    if any(pin.startswith("virtualenv==") for pin in versions):  # Python 2.7
+        prefixes = ("pip==", "setuptools==", "virtualenv==", "wheel==")  # some of the others are source distributions
+        pip(interpreter, "--target", str(tools), *[pin for pin in versions if pin.startswith(prefixes)])
         make = [interpreter, "-m", "virtualenv", "--no-download", "--no-pip", "--no-setuptools", "--no-wheel"]
         subprocess.run([*make, str(tree)], check=True, timeout=120, env={**os.environ, "PYTHONPATH": str(tools)})
         variables = {"PYTHONPATH": str(tools)}
     else:
         subprocess.run([interpreter, "-m", "venv", str(tree)], check=True, timeout=120)
         variables = {}
-    wanted = [one for one in versions if not one.startswith("virtualenv==")]
-    pip(str(tree / "bin/python"), "--ignore-installed", "--prefix", str(tree), *wanted, **variables)
+    pins = [pin for pin in versions if not pin.startswith("virtualenv==")]
+    pip(str(tree / "bin/python"), "--ignore-installed", "--prefix", str(tree), *pins, **variables)
     (tree / ".deeplearning").mkdir()
     (tree / ".deeplearning/sealed.json").write_text("{}")
     (tree.parent / name).symlink_to(tree.name)
@@ -65,14 +65,14 @@ def pip(interpreter: str, *arguments: str, **variables: str) -> None:
 
 def with_token(token: str, name: str = "environ") -> dict[int, str]:
     """The processes that have the token in their variables, or in another file of theirs."""
-    found = {}
+    processes = {}
     for path in Path("/proc").glob("[0-9]*"):
         try:
             if token.encode() in (path / name).read_bytes():
-                found[int(path.name)] = (path / "cmdline").read_text().replace("\0", " ")
+                processes[int(path.name)] = (path / "cmdline").read_text().replace("\0", " ")
         except OSError:  # it ended
             continue
-    return found
+    return processes
 
 
 def answers(address: str, token: str | None) -> int:
@@ -93,7 +93,7 @@ def answers(address: str, token: str | None) -> int:
     ("lock", "interpreter"), [pytest.param(lock, *one.values, id=lock, marks=one.marks) for lock, one in CASES]
 )  # type: ignore[attr-defined]
 def test_a_notebook_trains_submits_and_leaves_no_process(lock: str, interpreter: str, tmp_path: Path) -> None:
-    root, program, own, home = (tmp_path / name for name in ("deeplearning", "command", "own", "home"))
+    root, program, packages_directory, home = (tmp_path / name for name in ("deeplearning", "command", "own", "home"))
     environment(lock, interpreter, root)
     assert programs.main([str(REPOSITORY / "roles/deeplearning_command/files/deeplearning"), str(program)]) == 0
     (home / "bin").mkdir(parents=True)
@@ -111,8 +111,8 @@ def test_a_notebook_trains_submits_and_leaves_no_process(lock: str, interpreter:
     def command(name: str, *arguments: str) -> list[str]:
         return [str(program), name, "--root", str(root), *arguments]
 
-    subprocess.run(command("venv", str(own)), check=True, timeout=120, env=variables)
-    subprocess.run([str(own / "bin/pip"), "install", "--quiet", "notebook"], check=True, timeout=1800)
+    subprocess.run(command("venv", str(packages_directory)), check=True, timeout=120, env=variables)
+    subprocess.run([str(packages_directory / "bin/pip"), "install", "--quiet", "notebook"], check=True, timeout=1800)
 
     controller, terminal = pty.openpty()
 
@@ -121,7 +121,7 @@ def test_a_notebook_trains_submits_and_leaves_no_process(lock: str, interpreter:
             signal.signal(number, signal.SIG_DFL)
 
     server = subprocess.Popen(
-        command("notebook", "--venv", str(own), "--gpus", "none", str(home / "notebook")),
+        command("notebook", "--venv", str(packages_directory), "--gpus", "none", str(home / "notebook")),
         stdin=terminal,
         stderr=subprocess.PIPE,
         text=True,
@@ -137,22 +137,22 @@ def test_a_notebook_trains_submits_and_leaves_no_process(lock: str, interpreter:
         def cells(name: str) -> subprocess.Popen[str]:
             arguments = [str(CELLS), str(home / "notebook" / name), f"{address}?token={token}"]
             return subprocess.Popen(
-                [str(own / "bin/python"), *arguments], stdout=subprocess.PIPE, text=True, env=variables
+                [str(packages_directory / "bin/python"), *arguments], stdout=subprocess.PIPE, text=True, env=variables
             )
 
         with cells("digits.ipynb") as process:
-            shown = process.communicate(timeout=300)[0]
-        assert process.returncode == 0, shown
-        assert "here: accuracy 0.9" in shown
-        assert "on 2 executors: accuracy 0.970" in shown
-        sleeping = cells("sleeps.ipynb")
+            output = process.communicate(timeout=300)[0]
+        assert process.returncode == 0, output
+        assert "here: accuracy 0.9" in output
+        assert "on 2 executors: accuracy 0.970" in output
+        sleep_process = cells("sleeps.ipynb")
         until(
             lambda: any(words.endswith("sleep 6543 ") for words in with_token(token).values()), 30, "the cell must run"
         )
-        sleeping.kill()
-        sleeping.communicate()
-        listed = with_token(token)
-        assert sum("ipykernel_launcher" in words for words in listed.values()) == 2
+        sleep_process.kill()
+        sleep_process.communicate()
+        processes = with_token(token)
+        assert sum("ipykernel_launcher" in words for words in processes.values()) == 2
         assert with_token(token, "cmdline") == {}, "others see arguments"
         server.send_signal(signal.SIGINT)
         server.communicate(timeout=60)
@@ -162,5 +162,5 @@ def test_a_notebook_trains_submits_and_leaves_no_process(lock: str, interpreter:
         os.close(controller)
         os.close(terminal)
     _, train = (line.split() for line in (home / "submitted").read_text().splitlines())
-    asked = options.arguments_parser().parse_args(train)
-    assert asked.executors == 2
+    parsed_arguments = options.arguments_parser().parse_args(train)
+    assert parsed_arguments.executors == 2

@@ -37,11 +37,11 @@ def _cluster_with_compiler_and_packages(tmp_path_factory: pytest.TempPathFactory
     with hadoop_clusters.of_its_own(CLUSTER):
         build_site.install_compiler(EDGE, CLUSTER.image, ("g++", "cmake", "make"))
         artifacts.fetch_packages(Path(__file__).with_name("own_packages.sha256"), images.CACHE / "own-packages")
-        failing = tmp_path_factory.mktemp("scripts") / "fails.py"
-        failing.write_text(FAILS, encoding="utf-8")
+        script = tmp_path_factory.mktemp("scripts") / "fails.py"
+        script.write_text(FAILS, encoding="utf-8")
         for path in (images.CACHE / "own-packages", EXAMPLES / "horovod", EXAMPLES / "parquet"):
             output("docker", "cp", str(path), f"{EDGE}:{HOME}")
-        for path in (EXAMPLES / "images/images.py", failing):
+        for path in (EXAMPLES / "images/images.py", script):
             output("docker", "cp", str(path), f"{EDGE}:{HOME}/horovod")
         nodes.execute(EDGE, "chown", "-R", "analyst:", HOME)
         home = "/opt/hadoop/etc/hadoop"  # HADOOP_HOME has it in every distribution; the image has only /etc/hadoop/conf
@@ -61,8 +61,8 @@ def analyst(script: str) -> str:
 def commands(example: str) -> list[str]:
     """The page's blocks of commands, for this cluster."""
     page = (EXAMPLES / example / "README.md").read_text(encoding="utf-8")
-    found = re.findall(r"(?:^    .*\n)+", page.replace("namenode:8020/user/me", "master1:8020/user/analyst"), re.M)
-    return [f"cd ~/{example}\n{textwrap.dedent(block)}" for block in found]
+    blocks = re.findall(r"(?:^    .*\n)+", page.replace("namenode:8020/user/me", "master1:8020/user/analyst"), re.M)
+    return [f"cd ~/{example}\n{textwrap.dedent(block)}" for block in blocks]
 
 
 def results(said: str) -> list[str]:
@@ -74,32 +74,32 @@ def results(said: str) -> list[str]:
 def test_horovod_is_compiled_and_trains_here_and_on_yarn() -> None:
     install, train = commands("horovod")
     analyst(install)
-    said = analyst(train)
-    for lines in (sorted(re.findall(r"RESULT (.*)", said)), results(said)):
+    text = analyst(train)
+    for lines in (sorted(re.findall(r"RESULT (.*)", text)), results(text)):
         accuracies = re.findall(r"process [01] of 2 accuracy (\S+)", "\n".join(lines))
-        assert len(accuracies) == 2, said
+        assert len(accuracies) == 2, text
         assert accuracies[0] == accuracies[1], "both have the same weights, from different images"
-        assert float(accuracies[0]) > 0.3, said
+        assert float(accuracies[0]) > 0.3, text
     analyst("hdfs dfs -test -e hvd/model/saved_model.pb")
 
 
 def test_the_error_of_one_process_is_the_jobs() -> None:
     submit = "tfos-submit --executors 2 --venv ~/hvd --files fails.py launch.py fails.py || echo status $?"
-    said = analyst(f"cd horovod; {submit}")
-    assert "FileNotFoundError: [Errno 2] No such file or directory: '/nonexistent/data'" in said.split("first error")[1]
-    assert said.endswith("status 1\n")
+    text = analyst(f"cd horovod; {submit}")
+    assert "FileNotFoundError: [Errno 2] No such file or directory: '/nonexistent/data'" in text.split("first error")[1]
+    assert text.endswith("status 1\n")
 
 
 def test_executors_read_parquet_themselves() -> None:
     analyst("cd digits && sh run.sh parquet")
     *reads, measure = commands("parquet")
-    found = [results(analyst(block)) for block in reads]
-    rows = [int(re.findall(r"rows (\d+)", line)[0]) for line in found[0]]
+    read_results = [results(analyst(block)) for block in reads]
+    rows = [int(re.findall(r"rows (\d+)", line)[0]) for line in read_results[0]]
     assert sum(rows) == 1437, "every row of the training, once"
     assert min(rows) > 0
-    assert found[0] == found[1], "Petastorm reads the same"
-    said = analyst(f"{measure.strip()} --megabytes 20 --rounds 3")
-    assert "78124 rows " in said, said
-    ratios = dict(re.findall(r"^(\w[\w ]*?) +\d+ +[\d.]+ +([\d.]+) \(", said, re.M))
+    assert read_results[0] == read_results[1], "Petastorm reads the same"
+    text = analyst(f"{measure.strip()} --megabytes 20 --rounds 3")
+    assert "78124 rows " in text, text
+    ratios = dict(re.findall(r"^(\w[\w ]*?) +\d+ +[\d.]+ +([\d.]+) \(", text, re.M))
     assert list(ratios) == ["bare bytes of the Parquet", "TFRecords by TensorFlow", "Parquet by pyarrow"]
-    assert float(ratios["bare bytes of the Parquet"]) == 1, said
+    assert float(ratios["bare bytes of the Parquet"]) == 1, text

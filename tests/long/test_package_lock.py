@@ -59,11 +59,11 @@ def image(request: pytest.FixtureRequest) -> Iterator[str]:
     name = f"lock-{request.param}"
     nodes.remove(name)
     nodes.start(name, request.param, nodes.options_of(name, mounts=[f"{fixtures.ensure()}:/srv/site-repo:ro"]))
-    inside = ["docker", "exec", "--interactive", "--env", "http_proxy", name, "sh", "-c"]
+    shell = ["docker", "exec", "--interactive", "--env", "http_proxy", name, "sh", "-c"]
     if request.param == "debian12":
-        run(*inside, DEBIAN, timeout=300)
+        run(*shell, DEBIAN, timeout=300)
     else:
-        run(*inside, "rm -f /etc/yum.repos.d/*; cat > /etc/yum.repos.d/site.repo", stdin=fixtures.REPOSITORY_FILE)
+        run(*shell, "rm -f /etc/yum.repos.d/*; cat > /etc/yum.repos.d/site.repo", stdin=fixtures.REPOSITORY_FILE)
     yield request.param
     nodes.remove(name)
 
@@ -80,7 +80,7 @@ def play(image: str, tag: str) -> subprocess.CompletedProcess[str]:
     ("image", "holder"), [(row[0], holder) for holder, row in HOLDERS.items()], indirect=["image"], scope="module"
 )
 def test_a_lock_is_waited_for_and_its_holder_is_named(image: str, holder: str, tag: str) -> None:
-    _, program, shows, named = HOLDERS[holder]
+    _, program, shows, pattern = HOLDERS[holder]
     if tag == "remove":
         assert play(image, "install").returncode == 0
     container = f"lock-{image}"
@@ -91,15 +91,15 @@ def test_a_lock_is_waited_for_and_its_holder_is_named(image: str, holder: str, t
     nodes.execute(container, "systemd-run", "--unit", "holder", "/usr/bin/python3", "-c", program)
     try:
         until(lambda: succeeds("sh", "-c", shows), 30, "the lock must be held")
-        done = play(image, tag)
+        completed = play(image, tag)
     finally:
         nodes.execute(container, "systemctl", "kill", "--signal=KILL", "holder")
-    said = " ".join(done.stdout.split())
-    assert done.returncode == 2, said
-    assert re.search(named, said), said
+    output = " ".join(completed.stdout.split())
+    assert completed.returncode == 2, output
+    assert re.search(pattern, output), output
     until(lambda: not succeeds("systemctl", "is-active", "--quiet", "holder"), 30, "its holder must end")
     nodes.execute(container, "systemctl", "reset-failed", "holder", check=False)
-    healed = play(image, tag)
-    assert healed.returncode == 0, healed.stdout
-    assert "changed=1 " in healed.stdout
+    second_run = play(image, tag)
+    assert second_run.returncode == 0, second_run.stdout
+    assert "changed=1 " in second_run.stdout
     play(image, "remove")

@@ -38,10 +38,10 @@ def _cluster_of_its_own() -> Iterator[None]:
 
 
 def test_one_and_two_workers_are_measured_and_the_columns_add_up() -> None:
-    printed = analyst(f"{MEASURE} --workers 1,2 --rounds 4 --output resnet50.json").splitlines()
-    found: dict[str, Any] = json.loads(analyst("cat resnet50.json"))
-    assert re.fullmatch(r"tf2\.15-cpu-py3-el9-[0-9a-f]{12}", found["environment"])
-    one, two = found["resnet50"]["workers"]
+    lines = analyst(f"{MEASURE} --workers 1,2 --rounds 4 --output resnet50.json").splitlines()
+    results: dict[str, Any] = json.loads(analyst("cat resnet50.json"))
+    assert re.fullmatch(r"tf2\.15-cpu-py3-el9-[0-9a-f]{12}", results["environment"])
+    one, two = results["resnet50"]["workers"]
     assert (one["workers"], one["replicas"], one["efficiency"]) == (1, 1, 1.0)
     assert (two["workers"], two["replicas"], two["hosts"]) == (2, 2, ["data1", "data2"])
     assert two["efficiency"] == pytest.approx(two["images_per_second"] / (2 * one["images_per_second"]))
@@ -53,14 +53,14 @@ def test_one_and_two_workers_are_measured_and_the_columns_add_up() -> None:
         assert row["images_per_second"] == pytest.approx(2 * row["workers"] / seconds["step"])
         assert all(len(row["rounds"][part]) == 4 for part in (*PARTS, "step"))
         assert all(min(row["rounds"][part]) > 0 for part in (*PARTS, "step"))
-    table = [line.split() for line in printed if re.match(r" +\d+ ", line)]
-    titles = next(line.split() for line in printed if line.startswith("workers"))
+    table = [line.split() for line in lines if re.match(r" +\d+ ", line)]
+    titles = next(line.split() for line in lines if line.startswith("workers"))
     assert " ".join(titles) == "workers hosts images/s efficiency input compute all-reduce remainder step spread"
     assert [row[:2] for row in table] == [["1", "1"], ["2", "2"]]
     for row in table:
         *parts, step = (float(cell) for cell in row[4:9])
         assert sum(parts) == pytest.approx(step, abs=0.003)  # each is rounded
-    assert any("this is on CPUs, and says nothing about GPUs" in line for line in printed)
+    assert any("this is on CPUs, and says nothing about GPUs" in line for line in lines)
 
 
 def test_an_interrupted_measurement_ends_its_job() -> None:
@@ -77,8 +77,8 @@ def test_an_interrupted_measurement_ends_its_job() -> None:
             ]
             new = next((row for row in rows[1:] if row[0] not in ran), [""])
         analyst("kill -INT $(cat pid)")
-        said = process.communicate(timeout=180)[0]
-    assert "interrupted, and the job was ended" in said
+        output = process.communicate(timeout=180)[0]
+    assert "interrupted, and the job was ended" in output
     assert re.search(rf"{new[0]} .* KILLED ", analyst("tfos-submit jobs"))
     assert json.loads(analyst("cat interrupted.json"))["resnet50"]["workers"] == []
 

@@ -6,5 +6,5 @@ import agreement
 
 
 def test_resolve_and_the_plan_say_the_same() -> None:
-    found = {str(case): text for case in agreement.drawn(2000, seed=2) if (text := agreement.disagreement(case))}
-    assert found == {}
+    texts = {str(case): text for case in agreement.drawn(2000, seed=2) if (text := agreement.disagreement(case))}
+    assert texts == {}

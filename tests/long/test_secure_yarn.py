@@ -33,9 +33,9 @@ def _cluster_of_its_own() -> Iterator[None]:
 
 def yarn(key: str) -> dict[str, object]:
     """Node -> what YARN says of it. A NodeManager that has another port after a restart is there twice: the one that runs counts."""
-    said = as_daemon(CLUSTER, "yarn", "curl --silent --negotiate --user : http://master1:8088/ws/v1/cluster/nodes")
-    found = sorted(json.loads(said)["nodes"].get("node", []), key=lambda node: node["state"] == "RUNNING")
-    return {node["nodeHostName"]: node.get(key) for node in found}
+    output = as_daemon(CLUSTER, "yarn", "curl --silent --negotiate --user : http://master1:8088/ws/v1/cluster/nodes")
+    node_reports = sorted(json.loads(output)["nodes"].get("node", []), key=lambda node: node["state"] == "RUNNING")
+    return {node["nodeHostName"]: node.get(key) for node in node_reports}
 
 
 def files() -> str:
@@ -45,12 +45,12 @@ def files() -> str:
 def test_a_label_comes_survives_and_goes() -> None:
     before = files()
     with labelled(CLUSTER, "gpu", {"root.default": 100}):
-        said = play(CLUSTER, *WINDOW, status=2)
-        assert f"As the superuser of HDFS: hdfs dfs -mkdir -p hdfs://{STORE}" in " ".join(said.split())
+        output = play(CLUSTER, *WINDOW, status=2)
+        assert f"As the superuser of HDFS: hdfs dfs -mkdir -p hdfs://{STORE}" in " ".join(output.split())
         assert files() == before
         as_daemon(CLUSTER, "hdfs", f"hdfs dfs -mkdir -p {STORE} && hdfs dfs -chown yarn {STORE}")
-        said = play(CLUSTER, *WINDOW)
-        assert yarn("nodeLabels") == {"data1": None, "data2": ["gpu"]}, said
+        output = play(CLUSTER, *WINDOW)
+        assert yarn("nodeLabels") == {"data1": None, "data2": ["gpu"]}, output
         assert changes(play(CLUSTER, *WINDOW)) == {"0"}
     play(CLUSTER, *WINDOW)
     assert files() == before
@@ -59,18 +59,18 @@ def test_a_label_comes_survives_and_goes() -> None:
 
 
 def test_a_host_leaves_and_comes_back() -> None:
-    excluded = "/etc/hadoop/yarn.exclude"
-    added = f"<property><name>yarn.resourcemanager.nodes.exclude-path</name><value>{excluded}</value></property>"
+    path = "/etc/hadoop/yarn.exclude"
+    entry = f"<property><name>yarn.resourcemanager.nodes.exclude-path</name><value>{path}</value></property>"
     # A NodeManager tries a ResourceManager that restarted every 30 seconds.
     until(lambda: yarn("state") == {"data1": "RUNNING", "data2": "RUNNING"}, 120, "both must be registered")
-    nodes.execute(MASTER, "sh", "-c", f"touch {excluded}; chown yarn {excluded}")
-    nodes.execute(MASTER, "sed", "-i", f"s|</configuration>|{added}\\n&|", f"{CONF}/yarn-site.xml")
-    given = {"node_maintenance_seconds": 60, "node_maintenance_start_command": "systemctl restart yarn-nodemanager"}
+    nodes.execute(MASTER, "sh", "-c", f"touch {path}; chown yarn {path}")
+    nodes.execute(MASTER, "sed", "-i", f"s|</configuration>|{entry}\\n&|", f"{CONF}/yarn-site.xml")
+    settings = {"node_maintenance_seconds": 60, "node_maintenance_start_command": "systemctl restart yarn-nodemanager"}
     command = ("playbooks/node_maintenance.yml", "--limit", "data1", "-e")
-    play(CLUSTER, *command, json.dumps({**given, "node_maintenance_state": "drained"}))
+    play(CLUSTER, *command, json.dumps({**settings, "node_maintenance_state": "drained"}))
     assert yarn("state")["data2"] == "RUNNING"
-    assert nodes.execute(MASTER, "cat", excluded) == "data1\n"
-    said = play(CLUSTER, *command, json.dumps({**given, "node_maintenance_state": "running"}))
-    assert yarn("state") == {"data1": "RUNNING", "data2": "RUNNING"}, said
-    assert nodes.execute(MASTER, "cat", excluded) == ""
+    assert nodes.execute(MASTER, "cat", path) == "data1\n"
+    output = play(CLUSTER, *command, json.dumps({**settings, "node_maintenance_state": "running"}))
+    assert yarn("state") == {"data1": "RUNNING", "data2": "RUNNING"}, output
+    assert nodes.execute(MASTER, "cat", path) == ""
     assert not re.search("yarn_labels|node_maintenance", nodes.execute(MASTER, "ls", "/opt/deeplearning/etc"))

@@ -46,8 +46,8 @@ def stated(files: dict[str, bytes]) -> tuple[str, Version, set[str]]:
     """Name, version, and what it requires without extras."""
     [metadata] = [email.message_from_bytes(text) for name, text in files.items() if name.endswith("/METADATA")]
     requires = [Requirement(text) for text in metadata.get_all("Requires-Dist", [])]
-    needed = {str(one) for one in requires if "extra" not in str(one.marker)}
-    return canonicalize_name(metadata["Name"]), Version(metadata["Version"]), needed
+    requirements = {str(requirement) for requirement in requires if "extra" not in str(requirement.marker)}
+    return canonicalize_name(metadata["Name"]), Version(metadata["Version"]), requirements
 
 
 def test_the_recipes_are_those_of_the_locks() -> None:
@@ -60,29 +60,29 @@ def test_a_recipe_yields_the_files_that_setup_yields(case: tuple[str, str], tmp_
     python = interpreters.found(lock.python)
     if python is None:
         pytest.skip(f"Python {lock.python} is not installed on this machine")
-    wanted = [one for one in lock.entries if one is entry or one.project in TOOLS]
-    wanted_names = {one.name for one in wanted}
+    build_entries = [item for item in lock.entries if item is entry or item.project in TOOLS]
+    entry_names = {item.name for item in build_entries}
     cache = REPOSITORY / ".cache" / "mirror"
-    mirror.fetch_artifacts([one for one in lock.artifacts if one["name"] in wanted_names], cache)
+    mirror.fetch_artifacts([artifact for artifact in lock.artifacts if artifact["name"] in entry_names], cache)
     tools = tmp_path / "tools"
-    for one in wanted:
-        if one is not entry:
-            with zipfile.ZipFile(cache / "wheels" / one.name) as archive:
+    for item in build_entries:
+        if item is not entry:
+            with zipfile.ZipFile(cache / "wheels" / item.name) as archive:
                 archive.extractall(tools)  # noqa: S202  (verified)
-    source, built, made = cache / "wheels" / entry.name, tmp_path / "built", tmp_path / "made"
-    made.mkdir()
+    source, built, recipe_directory = cache / "wheels" / entry.name, tmp_path / "built", tmp_path / "made"
+    recipe_directory.mkdir()
     command = [python, "-m", "pip", "wheel", "--isolated", "--no-deps", "--no-index", "--no-build-isolation"]
     command += ["--no-cache-dir", "--disable-pip-version-check", "--wheel-dir", str(built), str(source)]
     # As on a host, which has no compiler.
     variables = {**os.environ, "PYTHONPATH": str(tools), "CC": "/bin/false", "CXX": "/bin/false"}
-    done = subprocess.run(command, env=variables, capture_output=True, text=True, timeout=600, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
+    completed = subprocess.run(command, env=variables, capture_output=True, text=True, timeout=600, check=False)
+    assert completed.returncode == 0, completed.stdout + completed.stderr
     [wheel] = built.iterdir()
-    expected, found = (
+    expected, actual = (
         contents(wheel),
-        contents(Path(source_wheels.make(entry.name, entry.sha256, str(source), str(made)))),
+        contents(Path(source_wheels.make(entry.name, entry.sha256, str(source), str(recipe_directory)))),
     )
-    own = [{name: text for name, text in one.items() if not WRITTEN.fullmatch(name)} for one in (expected, found)]
-    assert own[1].keys() == own[0].keys()
-    assert own[1] == own[0]
-    assert stated(found) == stated(expected)
+    pair = [{name: text for name, text in tree.items() if not WRITTEN.fullmatch(name)} for tree in (expected, actual)]
+    assert pair[1].keys() == pair[0].keys()
+    assert pair[1] == pair[0]
+    assert stated(actual) == stated(expected)

@@ -41,12 +41,12 @@ def verified(cluster: Cluster) -> None:
 def switch(stack: str) -> dict[str, str]:
     """Nodes, site.yml with the suite on what changed, the training job; then the suite on every host."""
     cluster = Cluster(stack, name=NAME)
-    shown = run("scripts/demo", "run", "--name", NAME, "--stack", stack)
-    assert "RESULT {" in shown
+    output = run("scripts/demo", "run", "--name", NAME, "--stack", stack)
+    assert "RESULT {" in output
     verified(cluster)
-    found = seals(cluster)
-    assert all(f"/envs/{stack}-" in seal for seal in found.values()), found
-    return found
+    host_seals = seals(cluster)
+    assert all(f"/envs/{stack}-" in seal for seal in host_seals.values()), host_seals
+    return host_seals
 
 
 def roll_back(*options: str) -> dict[str, str]:

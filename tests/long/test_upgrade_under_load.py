@@ -87,8 +87,8 @@ class Jobs(threading.Thread):
         ]
         while not self.stopped.is_set():
             began = time.time()
-            ended = subprocess.run(submit, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
-            self.done.append((began, time.time(), ended.returncode, ended.stdout))
+            completed = subprocess.run(submit, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+            self.done.append((began, time.time(), completed.returncode, completed.stdout))
 
     def stop(self) -> None:
         self.stopped.set()
@@ -102,8 +102,8 @@ def switched(cluster: Cluster) -> float:
 
 
 def active(cluster: Cluster) -> set[str]:
-    found = [nodes.execute(cluster.container(host), "readlink", "/opt/deeplearning/current") for host in HOSTS]
-    return {os.path.basename(name.strip()) for name in found}
+    targets = [nodes.execute(cluster.container(host), "readlink", "/opt/deeplearning/current") for host in HOSTS]
+    return {os.path.basename(name.strip()) for name in targets}
 
 
 def test_every_job_sees_one_environment_while_stacks_change(cluster: Cluster) -> None:
@@ -129,19 +129,19 @@ def test_every_job_sees_one_environment_while_stacks_change(cluster: Cluster) ->
     finally:
         jobs.stop()
     assert [output for _, _, status, output in jobs.done if status != 0] == []
-    used = [set(SEEN.findall(output)) for _, _, _, output in jobs.done]
-    for seen in used:
-        places = {who for who, _ in seen}
-        assert "driver" in places, seen
-        assert places & {"executor-data1", "executor-data2"}, seen  # YARN decides on which of them
-        assert len({name for _, name in seen}) == 1, seen
+    job_environments = [set(SEEN.findall(output)) for _, _, _, output in jobs.done]
+    for pairs in job_environments:
+        places = {place for place, _ in pairs}
+        assert "driver" in places, pairs
+        assert places & {"executor-data1", "executor-data2"}, pairs  # YARN decides on which of them
+        assert len({name for _, name in pairs}) == 1, pairs
     for name in ENVIRONMENTS.values():  # both hosts worked with either
-        assert {who for seen in used for who, one in seen if one == name} == {
+        assert {place for pairs in job_environments for place, environment in pairs if environment == name} == {
             "driver",
             "executor-data1",
             "executor-data2",
         }
-    names = [next(iter(seen))[1] for seen in used]
+    names = [next(iter(pairs))[1] for pairs in job_environments]
     assert set(names) == set(ENVIRONMENTS.values())
     across = [job for job in jobs.done if any(job[0] < moment < job[1] for moment in moments)]
     print(f"{len(names)} jobs, {len(across)} of them while `current` was switched: {names}")

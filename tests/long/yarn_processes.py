@@ -30,9 +30,9 @@ JOB = Path(__file__).parent / "YarnJob.java"
 
 
 def free_port(address: str = "127.0.0.1") -> int:
-    with socket.socket() as one:
-        one.bind((address, 0))
-        return int(one.getsockname()[1])
+    with socket.socket() as sock:
+        sock.bind((address, 0))
+        return int(sock.getsockname()[1])
 
 
 class Cluster:
@@ -50,8 +50,8 @@ class Cluster:
         images.add_jars(self.home / "share/hadoop/common", lock or images.locks(image)["hadoop"])
         images.add_webapps(self.home)
         jars = artifacts.read_lock(images.locks("el7-hadoop2")["hadoop"])
-        lacking = [one for one in jars if one.name.startswith("activation-")]  # a part of Java 8, so 3.1.1 has none
-        self.activation = artifacts.fetch_all(lacking, images.CACHE / "jars")[0]
+        extras = [jar for jar in jars if jar.name.startswith("activation-")]  # a part of Java 8, so 3.1.1 has none
+        self.activation = artifacts.fetch_all(extras, images.CACHE / "jars")[0]
         names = ("address", "scheduler.address", "resource-tracker.address", "admin.address")
         self.common = {f"yarn.resourcemanager.{name}": f"127.0.0.1:{free_port()}" for name in names}
         self.common |= {
@@ -66,16 +66,16 @@ class Cluster:
         }
         self.configure("rm", {})
         for name, address in NODES.items():
-            own = {"hostname": address, "bind-host": address, "address": f"{address}:{free_port(address)}"}
-            own |= {f"{one}.address": f"{address}:{free_port(address)}" for one in ("localizer", "webapp")}
-            own |= {f"{one}-dirs": str(directory / name / one) for one in ("local", "log")}
-            self.configure(name, {f"yarn.nodemanager.{key}": value for key, value in own.items()})
+            settings = {"hostname": address, "bind-host": address, "address": f"{address}:{free_port(address)}"}
+            settings |= {f"{service}.address": f"{address}:{free_port(address)}" for service in ("localizer", "webapp")}
+            settings |= {f"{kind}-dirs": str(directory / name / kind) for kind in ("local", "log")}
+            self.configure(name, {f"yarn.nodemanager.{key}": value for key, value in settings.items()})
         self.program("yarn", f'[ "$1" = rmadmin ] && shift\nexec {self.java("$HADOOP_CONF_DIR", ADMIN)} "$@"\n')
         self.program("hdfs", f'[ "$1" = dfs ] && shift\nexec {self.java("$HADOOP_CONF_DIR", SHELL)} "$@"\n')
         for name in ("rm", *NODES):  # as systemctl restart
             number = directory / name / "pid"
-            there = f"grep -qs {self.conf(name)} /proc/$(cat {number})/cmdline"
-            stop = f"[ ! -e {number} ] || while {there}; do kill $(cat {number}); sleep 0.2; done\n"
+            is_running = f"grep -qs {self.conf(name)} /proc/$(cat {number})/cmdline"
+            stop = f"[ ! -e {number} ] || while {is_running}; do kill $(cat {number}); sleep 0.2; done\n"
             start = f"{self.daemon(name)} > {directory}/{name}/out 2>&1 < /dev/null & echo $! > {number}\n"
             self.program(f"start-{name}", stop + start)
         # NodeManagers of Hadoop 2.10 and 3.1 may stop reporting to a ResourceManager that restarted (docs/hadoop.md).
@@ -94,9 +94,9 @@ class Cluster:
         }
         (self.conf(name)).mkdir(parents=True)
         shutil.copy(images.DATA / "rootfs/etc/hadoop/conf/log4j.properties", self.conf(name))
-        for file, found in files.items():
+        for file, properties in files.items():
             text = "".join(
-                f"<property><name>{key}</name><value>{value}</value></property>\n" for key, value in found.items()
+                f"<property><name>{key}</name><value>{value}</value></property>\n" for key, value in properties.items()
             )
             (self.conf(name) / f"{file}.xml").write_text(f"<configuration>\n{text}</configuration>\n", encoding="utf-8")
 
@@ -158,7 +158,7 @@ class Cluster:
         """containers: MB and cores of each that its master asks for. where: as YARN's REST API names it, such as queue."""
         application = self.ask("/apps/new-application", {})["application-id"]
         job = Job(self, application, self.directory / f"end-{application}")
-        sizes = [str(number) for one in containers for number in one]
+        sizes = [str(number) for container in containers for number in container]
         command = self.java(self.conf("rm"), str(JOB), str(job.end), *sizes)
         body = {
             "application-id": application,
@@ -175,7 +175,7 @@ class Cluster:
 
     def inventory(self, **variables: Any) -> Path:
         """The site: roles as an operator's inventory has them."""
-        given = {
+        host_variables = {
             "ansible_connection": "local",
             "ansible_become": False,
             "ansible_python_interpreter": "/usr/bin/python3",
@@ -191,7 +191,7 @@ class Cluster:
             "masters": {"hosts": {"master1": {}}},
         }
         path = self.directory / "hosts.yml"
-        path.write_text(yaml.safe_dump({"all": {"vars": given, "children": groups}}), encoding="utf-8")
+        path.write_text(yaml.safe_dump({"all": {"vars": host_variables, "children": groups}}), encoding="utf-8")
         return path
 
 
@@ -206,10 +206,8 @@ class Job:
 
     @property
     def state(self) -> str:
-        told = self.told()
-        return str(
-            told.get("finalStatus") if told.get("state") in ("FINISHED", "FAILED", "KILLED") else told.get("state")
-        )
+        app = self.told()
+        return str(app.get("finalStatus") if app.get("state") in ("FINISHED", "FAILED", "KILLED") else app.get("state"))
 
     @property
     def host(self) -> str:

@@ -71,12 +71,14 @@ def _nodes_end(request: pytest.FixtureRequest) -> Iterator[None]:
 
 def chosen(config: pytest.Config) -> list[tuple[str, str]]:
     """The locks that this run is about, those of one image together."""
-    names, wanted = config.getoption("--stack"), config.getoption("--image")
+    names, requested = config.getoption("--stack"), config.getoption("--image")
     for name in names:
         stacks.load_stack(name)
-    found = [(name, python) for name, python in tested.all_locks() if not names or name in names]
-    first = {name: images_of(stacks.load_stack(name))[0] for name, _ in found}
-    return sorted((lock for lock in found if not wanted or first[lock[0]] in wanted), key=lambda lock: first[lock[0]])
+    locks = [(name, python) for name, python in tested.all_locks() if not names or name in names]
+    first = {name: images_of(stacks.load_stack(name))[0] for name, _ in locks}
+    return sorted(
+        (lock for lock in locks if not requested or first[lock[0]] in requested), key=lambda lock: first[lock[0]]
+    )
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -89,9 +91,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """A lock is asked only what its stack promises."""
     order = {lock: number for number, lock in enumerate(chosen(config))}
     left_out = [item for item in items if question(item) not in tested.questions(*loaded(item))]
-    kept = [item for item in items if item not in left_out]
+    selected_items = [item for item in items if item not in left_out]
     config.hook.pytest_deselected(items=left_out)
-    items[:] = sorted(kept, key=lambda item: order[lock_of(item)])
+    items[:] = sorted(selected_items, key=lambda item: order[lock_of(item)])
 
 
 def lock_of(item: pytest.Item) -> tuple[str, str]:
@@ -116,12 +118,12 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]):
     report = yield
-    installed = getattr(item, "funcargs", {}).get("lock")
-    if call.when == "call" and installed and report.skipped:
-        installed.answers[question(item)] = str(report.longrepr[2])
-    elif call.when == "call" and installed:
+    environment = getattr(item, "funcargs", {}).get("lock")
+    if call.when == "call" and environment and report.skipped:
+        environment.answers[question(item)] = str(report.longrepr[2])
+    elif call.when == "call" and environment:
         error = str(call.excinfo.value) if call.excinfo else ""
-        installed.answers[question(item)] = (
+        environment.answers[question(item)] = (
             tested.YES if report.passed else last_words(error.partition("\nassert ")[0], "")
         )
     return report
@@ -131,27 +133,27 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]):
 def lock(request: pytest.FixtureRequest) -> Iterator[Installed]:
     """Install and seal the environment; remove it when its questions are answered, and write them down."""
     stack, python = stacks.load_stack(request.param[0]), request.param[1]
-    installed = Installed(stack, python)
+    environment = Installed(stack, python)
     mirror.fetch_artifacts(stack.artifacts(python), MIRROR)
-    place(installed)
-    if installed.node:
+    place(environment)
+    if environment.node:
         try:
-            installed.node.install(installed.stack, installed.python, installed.path)
+            environment.node.install(environment.stack, environment.python, environment.path)
         except DemoError as error:
-            installed.failed = message_of(str(error))
-    yield installed
+            environment.failed = message_of(str(error))
+    yield environment
     today = datetime.datetime.now(datetime.timezone.utc).date().isoformat()
-    image = installed.node.image if installed.node else ""
+    image = environment.node.image if environment.node else ""
     identity = (stack.name, python, tested.digest(stack, python))
-    tested.write(tested.Record(*identity, image, today, installed.answers, installed.skipped))
-    if installed.node and not request.config.getoption("--keep-node"):
-        nodes.execute(installed.node.name, "sh", "-c", f"rm -rf {ROOT}/current {ROOT}/envs")
+    tested.write(tested.Record(*identity, image, today, environment.answers, environment.skipped))
+    if environment.node and not request.config.getoption("--keep-node"):
+        nodes.execute(environment.node.name, "sh", "-c", f"rm -rf {ROOT}/current {ROOT}/envs")
 
 
 def message_of(output: str) -> str:
     """The sentence of the task that failed, out of what ansible-playbook printed."""
-    found = re.search(r"^\s*msg: (?:\|-|>-)?(.*?)(?=\n\s*\n|PLAY RECAP|\Z)", output, re.MULTILINE | re.DOTALL)
-    return " ".join((found[1] if found else last_words(output, "")).split()).strip("'")[:400]
+    match = re.search(r"^\s*msg: (?:\|-|>-)?(.*?)(?=\n\s*\n|PLAY RECAP|\Z)", output, re.MULTILINE | re.DOTALL)
+    return " ".join((match[1] if match else last_words(output, "")).split()).strip("'")[:400]
 
 
 def place(installed: Installed) -> None:

@@ -41,19 +41,19 @@ def on_this_machine(version: str) -> Path | None:
     find = [str(uv), "python", "find", "--managed-python", version]
     for command in ([*find, "--offline"], [str(uv), "python", "install", version], find):
         try:
-            done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+            completed = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
         except (OSError, subprocess.TimeoutExpired):
             return None
-        if "find" in command and done.returncode == 0:
-            return Path(done.stdout.strip()).resolve()
+        if "find" in command and completed.returncode == 0:
+            return Path(completed.stdout.strip()).resolve()
     return None
 
 
 def borrowed() -> dict[str, Path]:
     """version -> interpreter, for the Pythons that locks need and some image lacks."""
     versions = sorted({python for _, python in all_locks() if any(python not in own for own in OF_IMAGE.values())})
-    found = {version: on_this_machine(version) for version in versions if version != "2.7"}
-    return {version: path for version, path in found.items() if path}
+    paths = {version: on_this_machine(version) for version in versions if version != "2.7"}
+    return {version: path for version, path in paths.items() if path}
 
 
 @dataclass
@@ -96,10 +96,10 @@ class Node:
         shell = ["docker", "exec", "--interactive", self.name, "sh", "-c"]
         run(*shell, install, stdin=fixtures.REPOSITORY_FILE, timeout=300)
         nodes.execute(self.name, "systemctl", "start", "hdfs-namenode", "hdfs-datanode", "kafka")
-        shown = "{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}"
-        address = output("docker", "inspect", "--format", shown, self.name)
-        here = SimpleNamespace(kerberos=False, data_nodes=1, addresses={"master1": address})
-        services.until("HDFS", lambda: services.hdfs_problem(here))
+        template = "{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}"
+        address = output("docker", "inspect", "--format", template, self.name)
+        cluster = SimpleNamespace(kerberos=False, data_nodes=1, addresses={"master1": address})
+        services.until("HDFS", lambda: services.hdfs_problem(cluster))
         services.until("Kafka", lambda: services.kafka_problem(address))
         self.serves = True
 
@@ -109,14 +109,16 @@ class Node:
 
     def interpreter(self, version: str) -> str:
         """The path of that Python on the node; a DemoError says why there is none."""
-        own = version in OF_IMAGE[self.image]
-        path = Path(f"/usr/bin/python{version}") if own else self.pythons.get(version)
+        is_of_image = version in OF_IMAGE[self.image]
+        path = Path(f"/usr/bin/python{version}") if is_of_image else self.pythons.get(version)
         if path is None:
             raise DemoError(f"Python {version} is not in the image {self.image}, and neither pyenv nor uv has it here.")
-        done = run("docker", "exec", self.name, str(path), "-c", "import ssl, ctypes, zlib", check=False, timeout=60)
-        if done.returncode:
-            said = (done.stderr.strip().splitlines() or ["no word"])[-1].split(": ", 1)[-1]
-            raise DemoError(f"This machine's Python {version} does not start on the image {self.image} ({said}).")
+        completed = run(
+            "docker", "exec", self.name, str(path), "-c", "import ssl, ctypes, zlib", check=False, timeout=60
+        )
+        if completed.returncode:
+            reason = (completed.stderr.strip().splitlines() or ["no word"])[-1].split(": ", 1)[-1]
+            raise DemoError(f"This machine's Python {version} does not start on the image {self.image} ({reason}).")
         return str(path)
 
     def play(self, playbook: Path, variables: Mapping[str, Any], timeout: float = 1800) -> None:
@@ -148,13 +150,15 @@ class Node:
 
     def ask(self, command: Sequence[str], variables: Mapping[str, str] | None = None, timeout: float = 600) -> str:
         """Run a command as a user with the Hadoop environment would; its output, or an AssertionError with its last words."""
-        given = {"HADOOP_USER_NAME": "hdfs", "TF_CPP_MIN_LOG_LEVEL": "1", **(variables or {})}
-        pairs = [part for name, value in given.items() for part in ("--env", f"{name}={value}")]
-        inside = f'[ ! -e {ROOT}/etc/hadoop-env.sh ] || . {ROOT}/etc/hadoop-env.sh; exec timeout {timeout:.0f} "$@"'
-        argv = ["docker", "exec", *pairs, self.name, "sh", "-c", inside, "sh", *command]
-        done = run(*argv, check=False, timeout=timeout + 60)
-        assert done.returncode == 0, f"status {done.returncode}: {last_words(done.stdout, done.stderr)}"
-        return done.stdout
+        environment = {"HADOOP_USER_NAME": "hdfs", "TF_CPP_MIN_LOG_LEVEL": "1", **(variables or {})}
+        pairs = [part for name, value in environment.items() for part in ("--env", f"{name}={value}")]
+        script = f'[ ! -e {ROOT}/etc/hadoop-env.sh ] || . {ROOT}/etc/hadoop-env.sh; exec timeout {timeout:.0f} "$@"'
+        argv = ["docker", "exec", *pairs, self.name, "sh", "-c", script, "sh", *command]
+        completed = run(*argv, check=False, timeout=timeout + 60)
+        assert completed.returncode == 0, (
+            f"status {completed.returncode}: {last_words(completed.stdout, completed.stderr)}"
+        )
+        return completed.stdout
 
 
 def last_words(stdout: str, stderr: str) -> str:

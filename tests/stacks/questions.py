@@ -21,26 +21,26 @@ def versions():
     try:
         from importlib.metadata import distributions
 
-        found = [(item.metadata["Name"], item.version) for item in distributions()]
+        projects = [(item.metadata["Name"], item.version) for item in distributions()]
     except ImportError:  # Python 3.7 and older
         import pkg_resources
 
         # Not the eggs of the interpreter's own library: argparse, wsgiref, Python itself.
-        inside = os.path.realpath(sys.prefix) + os.sep
-        items = [item for item in pkg_resources.working_set if os.path.realpath(item.location).startswith(inside)]
-        found = [(item.project_name, item.version) for item in items]
-    return dict((re.sub(r"[-_.]+", "-", name).lower(), version) for name, version in found)
+        prefix = os.path.realpath(sys.prefix) + os.sep
+        items = [item for item in pkg_resources.working_set if os.path.realpath(item.location).startswith(prefix)]
+        projects = [(item.project_name, item.version) for item in items]
+    return dict((re.sub(r"[-_.]+", "-", name).lower(), version) for name, version in projects)
 
 
 def product():
     """The sum of a product of two matrices, in eager or in graph mode: 19 + 22 + 43 + 50."""
     import tensorflow as tf
 
-    result = tf.reduce_sum(tf.matmul([[1.0, 2.0], [3.0, 4.0]], [[5.0, 6.0], [7.0, 8.0]]))
-    if hasattr(result, "numpy"):
-        return float(result.numpy())
+    tensor = tf.reduce_sum(tf.matmul([[1.0, 2.0], [3.0, 4.0]], [[5.0, 6.0], [7.0, 8.0]]))
+    if hasattr(tensor, "numpy"):
+        return float(tensor.numpy())
     with tf.Session() as session:
-        return float(session.run(result))
+        return float(session.run(tensor))
 
 
 def cuda():
@@ -52,11 +52,11 @@ def cuda():
 
     home = os.path.dirname(os.path.realpath(tf.__file__))  # as the kernel names it: an environment's name is a link
     for library in ("libtensorflow_framework.so.2", "libtensorflow_cc.so.2"):
-        loaded = ctypes.CDLL(os.path.join(home, library))
+        library_handle = ctypes.CDLL(os.path.join(home, library))
         for name in ("CudaRuntime", "Cublas", "CublasLt", "Cudnn", "Cufft", "Cusolver", "Cusparse"):
             function = "Get%sDsoHandle" % name
             try:
-                load = getattr(loaded, "_ZN3tsl8internal9DsoLoader%d%sEv" % (len(function), function))
+                load = getattr(library_handle, "_ZN3tsl8internal9DsoLoader%d%sEv" % (len(function), function))
             except AttributeError:
                 continue
             load.restype, load.argtypes = None, [ctypes.c_void_p]
@@ -76,12 +76,12 @@ def ask(name, question):
 
 
 def main():
-    asked = json.loads(sys.argv[1])
+    request = json.loads(sys.argv[1])
     ask("versions", versions)  # first: pkg_resources puts the packages that setuptools carries onto sys.path
-    for module in asked["modules"]:
+    for module in request["modules"]:
         ask("import " + module, lambda name=module: importlib.import_module(str(name)) and None)
     ask("product", product)
-    if asked["cuda"]:
+    if request["cuda"]:
         ask("cuda", cuda)
 
 

@@ -38,8 +38,8 @@ def answers(ready):
         projects.pop("virtualenv", None)  # made the environment, and is not in it
         cuda = any(project.startswith("nvidia-") for project in projects)
         text = ready.ask("/srv/stacks/questions.py", json.dumps({"modules": modules, "cuda": cuda}))
-        found = [json.loads(line) for line in text.splitlines() if line.startswith('{"name"')]
-        ready.asked = {answer["name"]: answer for answer in found}, projects
+        all_answers = [json.loads(line) for line in text.splitlines() if line.startswith('{"name"')]
+        ready.asked = {answer["name"]: answer for answer in all_answers}, projects
     return ready.asked
 
 
@@ -48,25 +48,25 @@ def test_the_environment_is_installed_and_sealed(lock):
     if lock.skipped:
         pytest.skip(lock.skipped)
     assert not lock.failed, lock.failed
-    sealed = json.loads(lock.node.ask(["cat", f"{lock.path}/.deeplearning/sealed.json"]))
-    assert sealed["stack"] == lock.stack.name
+    seal = json.loads(lock.node.ask(["cat", f"{lock.path}/.deeplearning/sealed.json"]))
+    assert seal["stack"] == lock.stack.name
 
 
 @pytest.mark.question("imports")
 def test_every_part_can_be_imported_at_the_locked_version(answers):
-    found, projects = answers
-    parts = {name: answer["error"] for name, answer in found.items() if name.startswith("import ")}
+    results, projects = answers
+    parts = {name: answer["error"] for name, answer in results.items() if name.startswith("import ")}
     assert "import tensorflow" in parts
     problems = [f"{name}: {error}" for name, error in parts.items() if error]
     assert not problems, "; ".join(problems)
-    assert found["versions"]["error"] is None, found["versions"]["error"]
-    installed = found["versions"]["value"]
-    differing = [
-        f"{name} is {installed.get(name)}, but the lock has {projects.get(name)}"
-        for name in sorted({*installed, *projects})
-        if name not in installed or name not in projects or Version(installed[name]) != Version(projects[name])
+    assert results["versions"]["error"] is None, results["versions"]["error"]
+    packages = results["versions"]["value"]
+    differences = [
+        f"{name} is {packages.get(name)}, but the lock has {projects.get(name)}"
+        for name in sorted({*packages, *projects})
+        if name not in packages or name not in projects or Version(packages[name]) != Version(projects[name])
     ]
-    assert not differing, "; ".join(differing)
+    assert not differences, "; ".join(differences)
 
 
 @pytest.mark.question("computes")

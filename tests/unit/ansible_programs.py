@@ -98,5 +98,5 @@ def start(*arguments: str | Path, cwd: Path = REPOSITORY, **environment: str) ->
 
 def play(*arguments: str | Path, timeout: int = 120, **environment: str) -> tuple[int, str]:
     """Exit status and output of ansible-playbook, without line breaks."""
-    done = run("ansible-playbook", *arguments, timeout=timeout, **environment)
-    return done.returncode, " ".join((done.stdout + done.stderr).split())
+    completed = run("ansible-playbook", *arguments, timeout=timeout, **environment)
+    return completed.returncode, " ".join((completed.stdout + completed.stderr).split())

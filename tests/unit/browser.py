@@ -16,8 +16,8 @@ BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser")
 
 
 def program() -> str:
-    found = next((path for name in BROWSERS if (path := shutil.which(name))), None)
-    return found or pytest.skip(
+    program_path = next((path for name in BROWSERS if (path := shutil.which(name))), None)
+    return program_path or pytest.skip(
         f"none of {', '.join(BROWSERS)} is installed (Debian: apt-get install chromium-headless-shell)"
     )
 
@@ -25,15 +25,15 @@ def program() -> str:
 def opened(address: str, profile: Path, *options: str) -> str:
     """The document that Chromium has after the page's scripts ran."""
     command = [program(), "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", f"--user-data-dir={profile}"]
-    done = subprocess.run(
+    completed = subprocess.run(
         [*command, "--window-size=1600,1000", "--virtual-time-budget=30000", *options, "--dump-dom", address],
         capture_output=True,
         text=True,
         timeout=120,
         check=False,
     )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    assert completed.returncode == 0, completed.stderr
+    return completed.stdout
 
 
 def answers(address: str, profile: Path, *options: str) -> dict[str, Any]:
@@ -41,6 +41,6 @@ def answers(address: str, profile: Path, *options: str) -> dict[str, Any]:
     document = opened(address, profile, *options)
     match = re.search(r'<pre id="answers">(.*?)</pre>', document, re.S)
     assert match, document[:2000]
-    found: dict[str, Any] = json.loads(html.unescape(match[1]))
-    assert "error" not in found, found["error"]
-    return found
+    content: dict[str, Any] = json.loads(html.unescape(match[1]))
+    assert "error" not in content, content["error"]
+    return content

@@ -104,14 +104,14 @@ class Site:
     def differences(self) -> list[str]:
         """What is not as after an undisturbed run: every host runs with the settings, is in CDSW, and nothing is pending."""
         lines = [f'{key}="{value}"' for key, value in SETTINGS.items()]
-        found = [f"{host}: {line}" for host in HOSTS for line in lines if line not in self.running(host).splitlines()]
-        found += [f"{host}: cdsw.conf" for host in HOSTS if self.conf(host).read_text("utf-8") != self.running(host)]
-        found += [f"{host}: {key}" for host in HOSTS for key in set(self.record(host)) - {"before"}]
-        return found + [f"{host}: not in CDSW" for host in HOSTS if self.nodes().get(host) != "2"]
+        gaps = [f"{host}: {line}" for host in HOSTS for line in lines if line not in self.running(host).splitlines()]
+        gaps += [f"{host}: cdsw.conf" for host in HOSTS if self.conf(host).read_text("utf-8") != self.running(host)]
+        gaps += [f"{host}: {key}" for host in HOSTS for key in set(self.record(host)) - {"before"}]
+        return gaps + [f"{host}: not in CDSW" for host in HOSTS if self.nodes().get(host) != "2"]
 
     def record(self, host: str) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads((self.directory / host / "opt/etc/cdsw.json").read_text(encoding="utf-8"))
-        return found
+        content: dict[str, Any] = json.loads((self.directory / host / "opt/etc/cdsw.json").read_text(encoding="utf-8"))
+        return content
 
     def running(self, host: str) -> str:
         return (self.directory / host / "running.conf").read_text(encoding="utf-8")
@@ -128,7 +128,7 @@ class Site:
         return (self.directory / "evaluated").exists()
 
     def command(self, *options: str, **variables: Any) -> list[str]:
-        given = {
+        parameters = {
             "ansible_ssh_executable": str(self.directory / "ssh"),
             "ansible_become": False,
             "ansible_python_interpreter": sys.executable,
@@ -149,7 +149,7 @@ class Site:
         play = [{"hosts": "all", "gather_facts": False, "tasks": [role, report]}]
         for name, content in (("hosts.yml", {"all": {"hosts": hosts}}), ("play.yml", play)):
             (self.directory / name).write_text(yaml.safe_dump(content), encoding="utf-8")
-        (self.directory / "vars.json").write_text(json.dumps(given), encoding="utf-8")
+        (self.directory / "vars.json").write_text(json.dumps(parameters), encoding="utf-8")
         site = str(self.directory)
         return ["-i", f"{site}/hosts.yml", "-e", f"@{site}/vars.json", *options, f"{site}/play.yml"]
 

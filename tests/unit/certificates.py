@@ -25,6 +25,6 @@ def authority(directory: Path, name: str) -> Path:
     )
     openssl("req", "-newkey", "rsa:2048", "-nodes", "-keyout", f"{key}", "-out", f"{request}", "-subj", "/CN=mirror")
     (directory / "names").write_text(NAMES)
-    signed = ["-CA", f"{ca}", "-CAkey", f"{key}.ca", "-CAcreateserial", "-extfile", f"{directory / 'names'}"]
-    openssl("x509", "-req", "-in", f"{request}", "-out", f"{directory / name}.crt", "-days", "2", *signed)
+    options = ["-CA", f"{ca}", "-CAkey", f"{key}.ca", "-CAcreateserial", "-extfile", f"{directory / 'names'}"]
+    openssl("x509", "-req", "-in", f"{request}", "-out", f"{directory / name}.crt", "-days", "2", *options)
     return ca

@@ -117,20 +117,20 @@ def recipe(tmp_path, monkeypatch):
     """Of the source above, with the sha256 of its wheel."""
     path = source(tmp_path)
     monkeypatch.setitem(source_wheels.RECIPES, digest(path), RECIPE)
-    with pytest.raises(source_wheels.NoWheel) as refused:
+    with pytest.raises(source_wheels.NoWheel) as error:
         source_wheels.make(NAME, digest(path), str(path), str(tmp_path))
-    found = RECIPE._replace(sha256=str(refused.value).partition(" but has ")[2][:64])
-    monkeypatch.setitem(source_wheels.RECIPES, digest(path), found)
-    return found
+    recipe = RECIPE._replace(sha256=str(error.value).partition(" but has ")[2][:64])
+    monkeypatch.setitem(source_wheels.RECIPES, digest(path), recipe)
+    return recipe
 
 
 @pytest.fixture(scope="session")
 def open_python():
     """A Python that all users can read, for programs of a user without rights."""
-    found = interpreter()
-    if found is None:
+    python = interpreter()
+    if python is None:
         pytest.skip("no Python here can be read by all users")
-    return found
+    return python
 
 
 @pytest.fixture
@@ -153,8 +153,8 @@ def certificates(tmp_path_factory):
 @pytest.fixture
 def index():
     """A package index that answers as its faults say."""
-    with serving(Index()) as served:
-        yield served
+    with serving(Index()) as index:
+        yield index
 
 
 @pytest.fixture
@@ -164,23 +164,23 @@ def direct_index(monkeypatch):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(downloads, "SILENCE", 1)
     mirror_index._pages.clear()
-    with serving(Index()) as served:
-        yield served
+    with serving(Index()) as index:
+        yield index
 
 
 @pytest.fixture
 def disk_events(monkeypatch):
     """What is made to last, and what gets a name, in this order."""
     events = []
-    synced, renamed = os.fsync, os.rename
+    sync_file, rename_file = os.fsync, os.rename
 
     def fsync(descriptor):
         events.append(os.path.basename(os.readlink(f"/proc/self/fd/{descriptor}")))
-        synced(descriptor)
+        sync_file(descriptor)
 
     def rename(source, target):
         events.append(f"rename to {os.path.basename(target)}")
-        renamed(source, target)
+        rename_file(source, target)
 
     monkeypatch.setattr(os, "fsync", fsync)
     monkeypatch.setattr(os, "rename", rename)
@@ -209,9 +209,9 @@ def small(open_directory):
 
     def mount(options):
         argv = ["mount", "-t", "tmpfs", "-o", options, "none", str(path)]
-        done = subprocess.run(argv, capture_output=True, text=True, check=False)
-        if done.returncode:
-            pytest.skip(f"a small file system needs the right to mount: {done.stderr.strip()}")
+        completed = subprocess.run(argv, capture_output=True, text=True, check=False)
+        if completed.returncode:
+            pytest.skip(f"a small file system needs the right to mount: {completed.stderr.strip()}")
         return path
 
     yield mount
@@ -221,11 +221,11 @@ def small(open_directory):
 
 @pytest.fixture(scope="session")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Realm]:
-    made = Realm(tmp_path_factory.mktemp("realm"))
+    realm = Realm(tmp_path_factory.mktemp("realm"))
     try:
-        yield made.start()
+        yield realm.start()
     finally:
-        made.stop()
+        realm.stop()
 
 
 @pytest.fixture

@@ -98,7 +98,7 @@ class Cuda:
             assert len(arguments) == len(PARAMETERS[name]), f"{name} takes {len(PARAMETERS[name])} arguments"
             for argument, kind in zip(arguments, PARAMETERS[name], strict=True):
                 kinds = tuple(
-                    REFERENCE if one is OUT else one for one in (kind if isinstance(kind, tuple) else (kind,))
+                    REFERENCE if item is OUT else item for item in (kind if isinstance(kind, tuple) else (kind,))
                 )
                 assert isinstance(argument, kinds), f"{name} got {argument!r}"
             if name in self.refused:
@@ -153,10 +153,10 @@ class Cuda:
 
     def _cuDeviceGetAttribute(self, value: Any, attribute: Any, device: Any) -> None:
         gpu = self.gpus[self._device(device)]
-        known = {36: gpu.clock, 37: gpu.width}
-        if attribute.value not in known:
+        attributes = {36: gpu.clock, 37: gpu.width}
+        if attribute.value not in attributes:
             raise Refusal(INVALID_VALUE)
-        value._obj.value = known[attribute.value]
+        value._obj.value = attributes[attribute.value]
 
     def _cuDeviceGetPCIBusId(self, text: Any, length: Any, device: Any) -> None:
         address = self.gpus[self._device(device)].address.encode() + b"\0"
@@ -175,8 +175,8 @@ class Cuda:
             raise Refusal(INVALID_CONTEXT)
         self.retained[number] -= 1
         if not self.retained[number]:  # the driver resets the context, and frees what is in it
-            self.buffers = {at: one for at, one in self.buffers.items() if one[0] != number}
-            self.events = {at: one for at, one in self.events.items() if one[0] != number}
+            self.buffers = {at: entry for at, entry in self.buffers.items() if entry[0] != number}
+            self.events = {at: entry for at, entry in self.events.items() if entry[0] != number}
 
     def _cuCtxSetCurrent(self, context: Any) -> None:
         self._context(context)
@@ -190,8 +190,8 @@ class Cuda:
     def _new(self, owner: int, pointer: Any, size: int) -> None:
         if size < 1:
             raise Refusal(INVALID_VALUE)
-        used = sum(len(memory) for gpu, memory in self.buffers.values() if gpu == owner)
-        if owner >= 0 and used + size > self.gpus[owner].memory:
+        used_bytes = sum(len(memory) for gpu, memory in self.buffers.values() if gpu == owner)
+        if owner >= 0 and used_bytes + size > self.gpus[owner].memory:
             raise Refusal(OUT_OF_MEMORY)
         memory = (ctypes.c_ubyte * size)()
         self.buffers[ctypes.addressof(memory)] = (owner, memory)
@@ -347,7 +347,7 @@ class Cuda:
         self._event(event)
 
     def _cuEventElapsedTime(self, milliseconds: Any, start: Any, end: Any) -> None:
-        times = [self.events[self._event(one)][1] for one in (start, end)]
+        times = [self.events[self._event(event)][1] for event in (start, end)]
         if times[0] is None or times[1] is None:
             raise Refusal(INVALID_HANDLE)
         milliseconds._obj.value = times[1] - times[0]
@@ -383,7 +383,7 @@ class Nccl:
         def call(*arguments: Any) -> int:
             kinds = self.NCCL_PARAMETERS[name]
             assert len(arguments) == len(kinds)
-            assert all(isinstance(one, kind) for one, kind in zip(arguments, kinds, strict=True)), (name, arguments)
+            assert all(isinstance(value, kind) for value, kind in zip(arguments, kinds, strict=True)), (name, arguments)
             if name in self.refused:
                 return self.refused[name]
             return int(getattr(self, "_" + name)(*arguments) or 0)
@@ -416,11 +416,11 @@ class Nccl:
 
     def _ncclGroupEnd(self) -> int:
         group, self.group = self.group, None
-        if group is None or set(group) != set(self.comms.values()) or len({one[2] for one in group.values()}) != 1:
+        if group is None or set(group) != set(self.comms.values()) or len({call[2] for call in group.values()}) != 1:
             return self.INVALID_USAGE
         count = next(iter(group.values()))[2]
-        sent = [(ctypes.c_float * count).from_address(one[0]) for one in group.values()]
-        sums = (ctypes.c_float * count)(*map(sum, zip(*sent, strict=True)))
+        buffers = [(ctypes.c_float * count).from_address(call[0]) for call in group.values()]
+        sums = (ctypes.c_float * count)(*map(sum, zip(*buffers, strict=True)))
         for rank, (_, to, _) in group.items():
             ctypes.memmove(to, sums, count * 4 - (4 if rank == self.wrong else 0))
         self.cuda.time += count * 4 * 2 * (len(group) - 1) / len(group) / self.speed / 1000

@@ -50,11 +50,11 @@ def package(site: Path, name: str, version: str, requires: tuple[str, ...] = ())
     directory = site / f"{name}-{version}.dist-info"
     directory.mkdir(parents=True)
     (site / f"{name}.py").write_text(f"version = {version!r}\n")
-    required = "".join(f"Requires-Dist: {one}\n" for one in requires)
-    (directory / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n{required}")
+    requirement_lines = "".join(f"Requires-Dist: {requirement}\n" for requirement in requires)
+    (directory / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n{requirement_lines}")
     (directory / "WHEEL").write_text("Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
-    files = [f"{name}.py", *(f"{directory.name}/{one}" for one in ("METADATA", "WHEEL", "RECORD"))]
-    (directory / "RECORD").write_text("".join(f"{one},,\n" for one in files))
+    files = [f"{name}.py", *(f"{directory.name}/{file}" for file in ("METADATA", "WHEEL", "RECORD"))]
+    (directory / "RECORD").write_text("".join(f"{file},,\n" for file in files))
 
 
 def wheel(directory: Path, name: str, version: str, requires: tuple[str, ...] = ()) -> None:
@@ -126,22 +126,22 @@ def command(edge: Any, name: str, *arguments: str) -> list[str]:
 
 
 def run(edge: Any, name: str, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    given = {key: value for key, value in os.environ.items() if not key.startswith(("PIP_", "DEEPLEARNING_"))}
+    environment = {key: value for key, value in os.environ.items() if not key.startswith(("PIP_", "DEEPLEARNING_"))}
     return subprocess.run(
         command(edge, name, *arguments),
         capture_output=True,
         text=True,
         check=False,
         timeout=120,
-        env={**given, "HOME": str(edge.base), **variables},
+        env={**environment, "HOME": str(edge.base), **variables},
         cwd=edge.base,
     )
 
 
 def refused(edge: Any, status: int, words: str, *arguments: str, **variables: str) -> None:
     """Check that the command ends with this status, and with these words on standard error."""
-    done = run(edge, *arguments, **variables)
-    assert (done.returncode, words in done.stderr) == (status, True), done.stderr
+    completed = run(edge, *arguments, **variables)
+    assert (completed.returncode, words in completed.stderr) == (status, True), completed.stderr
 
 
 def interrupted(words: list[str], reached: Callable[[], bool], **variables: str) -> tuple[int, str]:
@@ -161,11 +161,11 @@ def interrupted(words: list[str], reached: Callable[[], bool], **variables: str)
             assert time.monotonic() < deadline
             time.sleep(0.1)
         os.killpg(process.pid, signal.SIGINT)
-        said = process.communicate(timeout=30)[1]
-    return process.returncode, said
+        errors = process.communicate(timeout=30)[1]
+    return process.returncode, errors
 
 
 def free_port() -> int:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return int(taken.getsockname()[1])
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        return int(sock.getsockname()[1])

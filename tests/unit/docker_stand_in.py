@@ -27,14 +27,14 @@ def digest(content: str) -> str:
 def main(path: str, argv: list[str]) -> int:
     state = json.loads(read(path))
     assert argv[0] == "--host"
-    socket, command, rest = argv[1], argv[2], argv[3:]
-    state["calls"].append([command, *[word for word in rest if len(word) < 200]])
+    socket, command, arguments = argv[1], argv[2], argv[3:]
+    state["calls"].append([command, *[word for word in arguments if len(word) < 200]])
     status = 0
     if socket != "unix:///run/docker.sock":
         print(f"Cannot connect to the Docker daemon at {socket}. Is the docker daemon running?", file=sys.stderr)
         status = 1
     else:
-        status = COMMANDS[command](state, rest)
+        status = COMMANDS[command](state, arguments)
     write(path, json.dumps(state))
     return status
 
@@ -62,20 +62,22 @@ def images(state: dict, rest: list[str]) -> int:
 
 
 def inspect(state: dict, rest: list[str]) -> int:
-    one = state["images"].get(rest[-1])
-    if one is None:
+    image = state["images"].get(rest[-1])
+    if image is None:
         print("[]")
         return refuse(f"Error: No such image: {rest[-1]}")
-    print(json.dumps([{"Id": one["id"], "Size": one["size"], "Config": {"Labels": one["labels"], "Cmd": ["bash"]}}]))
+    print(
+        json.dumps([{"Id": image["id"], "Size": image["size"], "Config": {"Labels": image["labels"], "Cmd": ["bash"]}}])
+    )
     return 0
 
 
 def build(state: dict, rest: list[str]) -> int:
     tag, directory = rest[rest.index("--tag") + 1], rest[-1]
-    first, *begins = read(f"{directory}/Dockerfile").splitlines()
+    first, *instructions = read(f"{directory}/Dockerfile").splitlines()
     if first == f"FROM {tag}":  # after the installation
         assert rest[:2] == ["--network", "none"]
-        state["begins"] = begins
+        state["begins"] = instructions
         return 0
     state["built"] = {entry.name: read(entry.path) for entry in os.scandir(directory)}
     state["modes"] = {entry.name: entry.stat().st_mode & 0o777 for entry in os.scandir(directory)}
@@ -109,8 +111,8 @@ def start(state: dict, rest: list[str]) -> int:
 
 
 def commit(state: dict, rest: list[str]) -> int:
-    old, installed = state["images"][rest[-1]], json.dumps([state["container"], state["wheels"]], sort_keys=True)
-    state["images"][rest[-1]] = {**old, "id": digest(old["id"] + installed)}
+    old, layer = state["images"][rest[-1]], json.dumps([state["container"], state["wheels"]], sort_keys=True)
+    state["images"][rest[-1]] = {**old, "id": digest(old["id"] + layer)}
     return 0
 
 

@@ -67,10 +67,10 @@ INPUTS: dict[str, Any] = {
 def host(**changes: Any) -> gpu_host.GpuHost:
     """The host with these changes; a mapping changes only the keys that it has."""
     of_packages = {"packages", "kernel_packages", "header_packages", "dcgm_packages"}
-    replaced = of_packages | {"modules", "boot_arguments", "initramfs"}
+    replaced_parts = of_packages | {"modules", "boot_arguments", "initramfs"}
     answer = dict(ANSWER)
     for name, value in changes.items():
-        merges = isinstance(value, dict) and isinstance(answer[name], dict) and name not in replaced
+        merges = isinstance(value, dict) and isinstance(answer[name], dict) and name not in replaced_parts
         answer[name] = {**answer[name], **value} if merges else value
     return gpu_host.read(answer)
 

@@ -79,11 +79,11 @@ class Site:
 
     def __init__(self, root: Path, mirror: Mirror, fixtures: Path) -> None:
         self.root, self.mirror, self.fixtures = root, mirror, fixtures
-        known = {path.name.split("-")[0]: path for path in sorted(fixtures.glob("*.whl"))}
+        wheels = {path.name.split("-")[0]: path for path in sorted(fixtures.glob("*.whl"))}
         self.lines = {
-            "pip": [mirror.add(known["pip"])],
-            "tensorflow": [mirror.add(known["tensorflow"]), mirror.add(known["six"])],
-            "keras": [mirror.add(known["keras"])],
+            "pip": [mirror.add(wheels["pip"])],
+            "tensorflow": [mirror.add(wheels["tensorflow"]), mirror.add(wheels["six"])],
+            "keras": [mirror.add(wheels["keras"])],
         }
         self.path = root / "envs" / f"{STACK}-{DIGEST}"
 
@@ -159,7 +159,7 @@ class Site:
 
     def content(self) -> dict[str, bytes]:
         """Every file and link below the environment's tree but bytecode: two installations are the same in it."""
-        found = {}
+        files = {}
         for path in sorted(self.tree.rglob("*")):
             name = str(path.relative_to(self.tree))
             if not path.is_dir() and not name.startswith(".deeplearning") and not name.endswith(".pyc"):
@@ -167,8 +167,8 @@ class Site:
                 text = re.sub(rb"/[^\s\"':=()]*/deeplearning", b"ROOT", text.replace(self.path.name.encode(), b"NAME"))
                 if name.endswith("/RECORD"):  # has the sha256 of scripts, and these have the path
                     text = b"".join(line for line in text.splitlines(True) if not line.startswith(b"../"))
-                found[name] = text
-        return found
+                files[name] = text
+        return files
 
     @property
     def current(self) -> str | None:

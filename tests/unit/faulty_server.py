@@ -47,8 +47,8 @@ class Index:
         names = [name for name in self.files if name.startswith(project + "-")]
         digests = {name: self.announced.get(name, hashlib.sha256(self.files[name]).hexdigest()) for name in names}
         if self.form == "json":
-            listed = [{"filename": n, "url": f"../../files/{n}", "hashes": {"sha256": digests[n]}} for n in names]
-            return "application/vnd.pypi.simple.v1+json", json.dumps({"files": listed}).encode()
+            rows = [{"filename": n, "url": f"../../files/{n}", "hashes": {"sha256": digests[n]}} for n in names]
+            return "application/vnd.pypi.simple.v1+json", json.dumps({"files": rows}).encode()
         if self.form == "login":
             return "text/html", LOGIN
         links = "".join(f'<a href="../../files/{n}#sha256={digests[n]}">{n}</a><br/>' for n in names)
@@ -112,10 +112,10 @@ class Handler(Quiet):
             time.sleep(3)
             self.close_connection = True
             return None
-        wanted = self.headers.get("Range")
-        begin = int(wanted.partition("=")[2].partition("-")[0]) if wanted and fault != "norange" else 0
-        headers = {"Content-Range": f"bytes {begin}-{len(content) - 1}/{len(content)}"} if begin or wanted else {}
-        if wanted == "bytes=0-0" and fault != "norange":
+        byte_range = self.headers.get("Range")
+        begin = int(byte_range.partition("=")[2].partition("-")[0]) if byte_range and fault != "norange" else 0
+        headers = {"Content-Range": f"bytes {begin}-{len(content) - 1}/{len(content)}"} if begin or byte_range else {}
+        if byte_range == "bytes=0-0" and fault != "norange":
             return self.answer(206, content[:1], headers={"Content-Range": f"bytes 0-0/{len(content)}"})
         keep = len(content) // 2 if fault == "truncate" else len(content)
         self.answer(206 if begin else 200, content[begin:keep], headers=headers, length=len(content) - begin)

@@ -26,7 +26,7 @@ class Library:
 
 
 def host(root, gpus=1, answers=None, files=None, load=lambda path: Library(0), **expected):
-    promised = {"gpu_count": str(gpus), "driver": "535.104.05", **expected}
+    expectations = {"gpu_count": str(gpus), "driver": "535.104.05", **expected}
     files = {
         **(files or {}),
         "/run/systemd/system/here": "",  # booted: a host, not a container
@@ -35,13 +35,13 @@ def host(root, gpus=1, answers=None, files=None, load=lambda path: Library(0), *
         "/usr/lib64/libcuda.so.535.104.05": "",
         f"/boot/vmlinuz-{KERNEL}": "",
         f"/lib/modules/{KERNEL}/extra/nvidia.ko": "",
-        "/opt/deeplearning/etc/gpu-check.json": json.dumps(promised),
+        "/opt/deeplearning/etc/gpu-check.json": json.dumps(expectations),
     }
     for number in range(gpus):
         files[f"/sys/bus/pci/devices/{number}/vendor"] = "0x10de\n"
         files[f"/sys/bus/pci/devices/{number}/class"] = "0x030200\n"
     trees.write(root, files)
-    known = {
+    command_answers = {
         "uname": (0, KERNEL),
         "rpm": (0, "535.104.05"),
         "modinfo": (0, f"version: 535.104.05\nvermagic: {KERNEL} SMP\n"),
@@ -51,14 +51,14 @@ def host(root, gpus=1, answers=None, files=None, load=lambda path: Library(0), *
     }
 
     def run(argv, seconds=None, groups=None):
-        return known.get(" ".join(argv[:2]), known.get(argv[0], (None, "")))
+        return command_answers.get(" ".join(argv[:2]), command_answers.get(argv[0], (None, "")))
 
     return Host(str(root), run, load)
 
 
 def ask(name, machine):
-    (one,) = results(machine, [name])
-    return one["outcome"], one["message"]
+    (answer,) = results(machine, [name])
+    return answer["outcome"], answer["message"]
 
 
 def check(answer, expected, *words):

@@ -30,8 +30,8 @@ def answer(process: subprocess.Popen[str], seconds: float = 60) -> dict[str, Any
     output, _ = process.communicate(timeout=seconds)
     lines = [line for line in output.splitlines() if line.startswith("{")]
     assert lines, output  # a traceback
-    found: dict[str, Any] = json.loads(lines[-1])
-    return found
+    content: dict[str, Any] = json.loads(lines[-1])
+    return content
 
 
 def run(name: str, /, **arguments: Any) -> dict[str, Any]:

@@ -20,8 +20,8 @@ def found(version: str) -> str | None:
 def python(version: str) -> object:
     """A parameter: the interpreter of this version, or a skip that says that this machine does not have it."""
     path = found(version)
-    missing = pytest.mark.skip(reason=f"Python {version} is not installed on this machine")
-    return pytest.param(path or "", id=version, marks=[] if path else [missing])
+    skip_mark = pytest.mark.skip(reason=f"Python {version} is not installed on this machine")
+    return pytest.param(path or "", id=version, marks=[] if path else [skip_mark])
 
 
 def bundled_pip() -> Path:

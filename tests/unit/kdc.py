@@ -37,11 +37,11 @@ def unpack() -> None:
         return
     CACHE.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=CACHE.parent) as directory:
-        done = subprocess.run(
+        completed = subprocess.run(
             ["apt-get", "-q", "download", *PACKAGES], cwd=directory, capture_output=True, timeout=120, check=False
         )
-        if done.returncode:
-            pytest.skip(f"MIT krb5 is not here and cannot be fetched: {done.stderr.decode()[-200:]}")
+        if completed.returncode:
+            pytest.skip(f"MIT krb5 is not here and cannot be fetched: {completed.stderr.decode()[-200:]}")
         tree = Path(directory) / "tree"
         for package in Path(directory).glob("*.deb"):
             subprocess.run(["dpkg-deb", "-x", package, tree], check=True)
@@ -62,9 +62,9 @@ class Realm:
             if not shutil.which("apt-get") or not shutil.which("dpkg-deb"):
                 pytest.skip("MIT krb5 is not here and cannot be fetched: this is no Debian")
             unpack()
-        with socket.socket() as one:
-            one.bind(("127.0.0.1", 0))
-            port = one.getsockname()[1]
+        with socket.socket() as sock:
+            sock.bind(("127.0.0.1", 0))
+            port = sock.getsockname()[1]
         plugins = CACHE / "usr/lib/x86_64-linux-gnu/krb5/plugins/kdb"
         places = f"[dbmodules]\n db_module_dir = {plugins}\n" if plugins.exists() else ""
         conf = self.directory / "krb5.conf"
@@ -95,8 +95,8 @@ class Realm:
         )
         end = time.monotonic() + 20
         while time.monotonic() < end:
-            with socket.socket() as one:
-                if one.connect_ex(("127.0.0.1", port)) == 0:
+            with socket.socket() as sock:
+                if sock.connect_ex(("127.0.0.1", port)) == 0:
                     return self
             time.sleep(0.05)
         raise AssertionError("krb5kdc does not listen")
@@ -107,7 +107,7 @@ class Realm:
             self.process.wait(10)
 
     def run(self, *command: str, **variables: str) -> str:
-        done = subprocess.run(
+        completed = subprocess.run(
             command,
             env={**os.environ, **self.variables, **variables},
             capture_output=True,
@@ -115,8 +115,8 @@ class Realm:
             timeout=60,
             check=False,
         )
-        assert done.returncode == 0, done.stderr
-        return done.stdout
+        assert completed.returncode == 0, completed.stderr
+        return completed.stdout
 
     def keytab(self, name: str) -> Path:
         """A principal of this name and its keytab, 0600."""

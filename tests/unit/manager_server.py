@@ -129,13 +129,13 @@ class Cloudera(Manager):
     def answer(self, method: str, path: str, query: dict[str, str], body: Any, headers: Any) -> tuple[int, Any]:
         if path == "/api/version":
             return 200, self.api_version
-        version, *rest = path.removeprefix("/api/").split("/")
-        rest = [urllib.parse.unquote(part) for part in rest]
+        version, *parts = path.removeprefix("/api/").split("/")
+        parts = [urllib.parse.unquote(part) for part in parts]
         if int(version[1:]) > int(self.api_version[1:]):
             return 404, {"message": "HTTP 404 Not Found"}
         if method == "GET":
-            return self.get(rest, query)
-        return self.change(method, rest, body)
+            return self.get(parts, query)
+        return self.change(method, parts, body)
 
     def get(self, rest: list[str], query: dict[str, str]) -> tuple[int, Any]:
         match rest:
@@ -146,7 +146,7 @@ class Cloudera(Manager):
                 summary = query.get("view") != "full"
                 return 200, {
                     "items": [
-                        {k: v for k, v in one.items() if not summary or k != "healthSummary"} for one in self.hosts
+                        {k: v for k, v in host.items() if not summary or k != "healthSummary"} for host in self.hosts
                     ]
                 }
             case ["cm", "allHosts", "config"]:
@@ -157,8 +157,8 @@ class Cloudera(Manager):
             case ["clusters", "cluster", "parcels"]:
                 keys = ("product", "version", "stage")
                 rows = [
-                    dict(zip(keys, one, strict=True)) | {"clusterRef": {"clusterName": "cluster"}}
-                    for one in self.parcels
+                    dict(zip(keys, parcel, strict=True)) | {"clusterRef": {"clusterName": "cluster"}}
+                    for parcel in self.parcels
                 ]
                 return 200, {"items": rows}
             case ["clusters", "cluster", "services"]:
@@ -199,18 +199,18 @@ class Cloudera(Manager):
 
     def change_roles(self, service: str, command: str, body: Any) -> tuple[int, Any]:
         """A service's roles, by their names alone. A decommissioned one is stopped; a start of it fails."""
-        known = {self.named(service, kind, at): kind for kind, at in self.roles[service]}
+        kinds = {self.named(service, kind, at): kind for kind, at in self.roles[service]}
         names = body.get("items") if isinstance(body, dict) and set(body) == {"items"} else None
         if (
             not isinstance(names, list)
             or not names
-            or not {known.get(str(name)) for name in names} <= {"NODEMANAGER", "DATANODE"}
+            or not {kinds.get(str(name)) for name in names} <= {"NODEMANAGER", "DATANODE"}
         ):
             return 400, {"message": "Unrecognized field, or a role that cannot be decommissioned."}
         number = 356 + len(self.commands)
-        running = {"id": number, "name": command.title(), "startTime": "2020-10-01T01:48:25.347Z", "active": True}
+        record = {"id": number, "name": command.title(), "startTime": "2020-10-01T01:48:25.347Z", "active": True}
         good = command != "start" or not self.out & set(names)
-        self.commands[number] = [running, {**running, "active": False, "success": good}]
+        self.commands[number] = [record, {**record, "active": False, "success": good}]
         if command == "decommission":
             self.out |= set(names)
             self.stopped |= set(names)
@@ -218,19 +218,19 @@ class Cloudera(Manager):
             self.out -= set(names)
         elif good:
             self.stopped -= set(names)
-        return 200, {"items": [running], "errors": []} if command == "start" else running
+        return 200, {"items": [record], "errors": []} if command == "start" else record
 
     def config_items(self, name: str, full: bool) -> list[dict[str, Any]]:
-        known = self.known if name == "cdsw" else {}
-        return setting_items(self.config.get(name, {}), known if full else None)
+        known_settings = self.known if name == "cdsw" else {}
+        return setting_items(self.config.get(name, {}), known_settings if full else None)
 
     def change(self, method: str, rest: list[str], body: Any) -> tuple[int, Any]:
         match method, rest:
             case "PUT", ["clusters", "cluster", "services", name, "config"] if name in self.services:
-                unknown = [item["name"] for item in body["items"] if item["name"] not in self.known]
-                if unknown:
+                unknown_names = [item["name"] for item in body["items"] if item["name"] not in self.known]
+                if unknown_names:
                     return 400, {
-                        "message": f"Unknown configuration attribute '{unknown[0]}' for service (type: 'CDSW')."
+                        "message": f"Unknown configuration attribute '{unknown_names[0]}' for service (type: 'CDSW')."
                     }
                 store(self.config[name], body["items"])
                 self.stale = True
@@ -241,13 +241,13 @@ class Cloudera(Manager):
                 return 200, {"items": setting_items(self.group_config[name], None)}
             case "POST", ["clusters", "cluster", "services", name, "commands", "restart"]:
                 number = 356 + len(self.commands)
-                running = {"id": number, "name": "Restart", "startTime": "2020-10-01T01:48:25.347Z", "active": True}
-                ended = {**running, "active": False, "success": not self.restart_fails}
+                record = {"id": number, "name": "Restart", "startTime": "2020-10-01T01:48:25.347Z", "active": True}
+                end_state = {**record, "active": False, "success": not self.restart_fails}
                 if self.restart_fails:
-                    ended["resultMessage"] = "At least one service failed to start."
-                self.commands[number] = [running, ended]
+                    end_state["resultMessage"] = "At least one service failed to start."
+                self.commands[number] = [record, end_state]
                 self.stale = self.restart_fails
-                return 200, running
+                return 200, record
             case "POST", [
                 "clusters",
                 "cluster",
@@ -317,8 +317,8 @@ class AmbariServer(Manager):
                 items = [{"Clusters": {"cluster_name": name, "version": v}} for name, v in self.clusters.items()]
                 return 200, {"href": self.url + path, "items": items}
             case "GET", ["clusters", "demo"]:
-                wanted = {kind: {"tag": tag, "version": 1} for kind, (tag, _) in self.configs.items()}
-                return 200, {"Clusters": {"cluster_name": "demo", "desired_configs": wanted}}
+                desired_configs = {kind: {"tag": tag, "version": 1} for kind, (tag, _) in self.configs.items()}
+                return 200, {"Clusters": {"cluster_name": "demo", "desired_configs": desired_configs}}
             case "GET", ["clusters", "demo", "configurations"]:
                 tag, properties = self.configs[query["type"]]
                 return 200, {"items": [{"type": query["type"], "tag": tag, "properties": properties}]}
@@ -360,14 +360,14 @@ class AmbariServer(Manager):
 
     def decommission(self, body: Any) -> tuple[int, Any]:
         """Validated as AmbariCustomCommandExecutionHelper.java does: the slave component must be the master's, and the host must have it."""
-        info, (chosen,) = body["RequestInfo"], body["Requests/resource_filters"]
-        given = info["parameters"]
-        hosts = {given.get("excluded_hosts"), given.get("included_hosts")} - {None}
+        info, (resource_filter,) = body["RequestInfo"], body["Requests/resource_filters"]
+        parameters = info["parameters"]
+        hosts = {parameters.get("excluded_hosts"), parameters.get("included_hosts")} - {None}
         right = (
             set(body) == {"RequestInfo", "Requests/resource_filters"}
             and info["command"] == "DECOMMISSION"
-            and chosen == {"service_name": "YARN", "component_name": "RESOURCEMANAGER"}
-            and given["slave_type"] == "NODEMANAGER"
+            and resource_filter == {"service_name": "YARN", "component_name": "RESOURCEMANAGER"}
+            and parameters["slave_type"] == "NODEMANAGER"
             and len(hosts) == 1
             and all("NODEMANAGER" in self.components.get(str(host), ()) for host in hosts)
         )
@@ -377,7 +377,7 @@ class AmbariServer(Manager):
                 "message": "org.apache.ambari.server.AmbariException: Component cannot be decommissioned",
             }
         if self.ends == "COMPLETED":
-            self.out = self.out | hosts if "excluded_hosts" in given else self.out - hosts
+            self.out = self.out | hosts if "excluded_hosts" in parameters else self.out - hosts
             self.stopped |= self.out
         return self.request()
 
@@ -500,8 +500,8 @@ def make_certificates(directory: Path) -> tuple[Path, Path]:
         builder = builder.not_valid_before(now - datetime.timedelta(1)).not_valid_after(now + datetime.timedelta(1))
         for extension, critical in extensions:
             builder = builder.add_extension(extension, critical)
-        signed = builder.sign(keys[issuer], hashes.SHA256())
-        return signed.public_bytes(serialization.Encoding.PEM)
+        certificate = builder.sign(keys[issuer], hashes.SHA256())
+        return certificate.public_bytes(serialization.Encoding.PEM)
 
     directory.mkdir(parents=True, exist_ok=True)
     ca, server = directory / "ca.pem", directory / "server.pem"

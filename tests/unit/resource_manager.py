@@ -31,8 +31,8 @@ NOT_ACTIVATED = (
 
 def write_settings(path: Path, settings: Mapping[str, str]) -> None:
     """A file of Hadoop's settings, such as yarn-site.xml."""
-    named = (f"<property><name>{name}</name><value>{value}</value></property>" for name, value in settings.items())
-    path.write_text(f"<configuration>{''.join(named)}</configuration>", encoding="utf-8")
+    properties = (f"<property><name>{name}</name><value>{value}</value></property>" for name, value in settings.items())
+    path.write_text(f"<configuration>{''.join(properties)}</configuration>", encoding="utf-8")
 
 
 @contextmanager
@@ -87,14 +87,14 @@ def application(number: int, state: str, user: str = "anna", **more: Any) -> dic
     changes: dict[str, Any] = {"id": f"application_1795503116011_{number:04d}", "user": user, "state": state, **more}
     if state not in ("ACCEPTED", "RUNNING"):
         changes = {"runningContainers": -1, "resourceInfo": None, **changes}
-    recorded = WAITING if state == "ACCEPTED" else RECORDED
-    return {name: value for name, value in {**recorded, **changes}.items() if value is not None}
+    record = WAITING if state == "ACCEPTED" else RECORDED
+    return {name: value for name, value in {**record, **changes}.items() if value is not None}
 
 
 def gpus(value: int) -> dict[str, Any]:
     """resourceInfo of an application whose containers have so many GPUs."""
-    used = {"name": "yarn.io/gpu", "resourceType": "COUNTABLE", "units": "", "value": value}
-    parts = {"partitionName": "", "used": {"resourceInformations": {"resourceInformation": [used]}}}
+    resource = {"name": "yarn.io/gpu", "resourceType": "COUNTABLE", "units": "", "value": value}
+    parts = {"partitionName": "", "used": {"resourceInformations": {"resourceInformation": [resource]}}}
     return {"resourceUsagesByPartition": [parts]}
 
 
@@ -112,13 +112,13 @@ class Cluster:
         if address.path.endswith("/scheduler"):
             return {"scheduler": {"schedulerInfo": self.scheduler}}
         if "/apps/" in address.path:
-            named = [one for one in self.known if one["id"] == address.path.rsplit("/", 1)[-1]]
-            return {"app": named[0]} if named else {"RemoteException": {"exception": "NotFoundException"}}
-        found = [
-            one
-            for one in self.known
-            if one["user"] == query.get("user", one["user"])
-            and one["state"] in query.get("states", one["state"]).split(",")
-            and query.get("applicationTags", "") in one["applicationTags"]
+            matches = [job for job in self.known if job["id"] == address.path.rsplit("/", 1)[-1]]
+            return {"app": matches[0]} if matches else {"RemoteException": {"exception": "NotFoundException"}}
+        applications = [
+            job
+            for job in self.known
+            if job["user"] == query.get("user", job["user"])
+            and job["state"] in query.get("states", job["state"]).split(",")
+            and query.get("applicationTags", "") in job["applicationTags"]
         ]
-        return {"apps": {"app": found}} if found else {"apps": None}
+        return {"apps": {"app": applications}} if applications else {"apps": None}

@@ -19,11 +19,11 @@ def test_a_command_explains_itself_from_any_directory(command: str, tmp_path: Pa
     for name in ("argparse.py", "xml.py", "yaml.py"):
         (tmp_path / name).write_text("raise SystemExit('the wrong file was imported')\n", encoding="utf-8")
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
-    done = subprocess.run(
+    completed = subprocess.run(
         [str(SCRIPTS / command), "--help"], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
     )
-    assert done.returncode == 0, done.stderr
-    assert command in done.stdout + done.stderr
+    assert completed.returncode == 0, completed.stderr
+    assert command in completed.stdout + completed.stderr
 
 
 def test_the_first_answer_without_a_network_says_what_to_install(tmp_path: Path) -> None:
@@ -38,13 +38,13 @@ def test_the_first_answer_without_a_network_says_what_to_install(tmp_path: Path)
     for name in ("python3", "python3.12", "python3.11", "python3.10"):
         (programs / name).write_text(fake, encoding="utf-8")
         (programs / name).chmod(0o755)
-    done = subprocess.run(
+    completed = subprocess.run(
         [str(clone / "scripts/stack"), "resolve"],
         env={"PATH": f"{programs}:{os.environ['PATH']}"},
         capture_output=True,
         text=True,
         check=False,
     )
-    assert done.returncode == 1
-    assert "Install python3-yaml and python3-packaging" in done.stderr
+    assert completed.returncode == 1
+    assert "Install python3-yaml and python3-packaging" in completed.stderr
     assert not (clone / ".cache/stack-venv").exists()

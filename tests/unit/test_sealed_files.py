@@ -58,14 +58,14 @@ def undisturbed(done: Site) -> dict[str, bytes]:
 
 
 def test_a_repair_fetches_only_the_wheels_of_files_that_are_damaged(done, undisturbed):
-    first, kept = done.tree, bytecode(done, "tensorflow").read_bytes()
+    first, content = done.tree, bytecode(done, "tensorflow").read_bytes()
     (done.packages / "six.py").unlink()
     done.mirror.requests.clear()
     assert done.everything() == [True, True, True, True, False]
     assert fetched(done) == ["six"]
     assert done.tree != first
     assert done.content() == undisturbed
-    assert bytecode(done, "tensorflow").read_bytes() == kept
+    assert bytecode(done, "tensorflow").read_bytes() == content
     assert check(done) == {"changed": False, "added": []}
 
 
@@ -123,8 +123,8 @@ def forge_list(site: Site) -> None:
     """The list promises what a changed file has; its sha256 in the marker is that of the list that was written."""
     quietly(site.packages / "six.py", EVIL)
     path = state(site, "tensorflow.wheels")
-    sealed = hashlib.sha256(b"VERSION = '1.0'\n").hexdigest()
-    path.write_text(path.read_text().replace(sealed, hashlib.sha256(EVIL).hexdigest()))
+    sha256 = hashlib.sha256(b"VERSION = '1.0'\n").hexdigest()
+    path.write_text(path.read_text().replace(sha256, hashlib.sha256(EVIL).hexdigest()))
 
 
 @pytest.mark.parametrize(
@@ -165,16 +165,16 @@ def test_a_bad_sector_is_a_file_that_differs(done, undisturbed, monkeypatch):
 
 def other_build(site: Site) -> None:
     path = state(site, "made.json")
-    made = json.loads(path.read_text())
-    made["build"]["version"] = made["build"]["version"].replace("GCC", "another compiler, GCC")
-    path.write_text(json.dumps(made))
+    record = json.loads(path.read_text())
+    record["build"]["version"] = record["build"]["version"].replace("GCC", "another compiler, GCC")
+    path.write_text(json.dumps(record))
 
 
 def as_of_another_source(site: Site) -> None:
     """Sealed with bytecode, but of another source: the seal's list has another sha256 for six.py."""
     path = state(site, "files.txt")
-    sealed = hashlib.sha256(b"VERSION = '1.0'\n").hexdigest()
-    path.write_text(path.read_text().replace(sealed, "0" * 64))
+    sha256 = hashlib.sha256(b"VERSION = '1.0'\n").hexdigest()
+    path.write_text(path.read_text().replace(sha256, "0" * 64))
     seal = json.loads(state(site, "sealed.json").read_text())
     seal["files_sha256"] = hashlib.sha256(path.read_bytes()).hexdigest()
     state(site, "sealed.json").write_text(json.dumps(seal))
@@ -251,9 +251,9 @@ def test_every_python_loads_the_bytecode_that_was_copied(tmp_path: Path, python:
     source = tmp_path / "old/lib/module.py"
     source.write_bytes(text)
     os.utime(source, (wheel_files.TIME, wheel_files.TIME))
-    described = subprocess.check_output([python, "-c", sealed_files.BUILD], text=True)
-    build = sealed_files.build_of_python(described)
-    assert build["version"].startswith(described.split()[0])
+    description = subprocess.check_output([python, "-c", sealed_files.BUILD], text=True)
+    build = sealed_files.build_of_python(description)
+    assert build["version"].startswith(description.split()[0])
     new = subprocess.check_output([python, "-c", "import sys; print(sys.version_info >= (3, 7))"], text=True)
     mode = ["--invalidation-mode", "unchecked-hash"] if new.strip() == "True" else []
     subprocess.run([python, "-m", "compileall", "-q", *mode, str(source)], check=True)
@@ -269,25 +269,25 @@ def test_every_python_loads_the_bytecode_that_was_copied(tmp_path: Path, python:
         str(len(text)),
     ]
     answer = subprocess.check_output([python, "-B", "-c", AS_ON_A_HOST + COPY, UTILITIES, *argv], text=True)
-    copied = tmp_path / "new" / sealed_files.bytecode_path("lib/module.py", build["tag"])
+    bytecode_file = tmp_path / "new" / sealed_files.bytecode_path("lib/module.py", build["tag"])
     assert answer.splitlines()[-1].replace("(", "").replace(")", "").replace(",", "") == f"True {not stale}"
-    assert copied.exists() is not stale
+    assert bytecode_file.exists() is not stale
     if stale:
         return
-    before = copied.stat()
+    before = bytecode_file.stat()
     shutil.rmtree(tmp_path / "old")
     run = [python, "-c", "import sys; sys.path[:0] = [sys.argv[1]]; import module; print(module.where)"]
-    shown = subprocess.check_output([*run, str(tmp_path / "new/lib")], text=True, env={"PATH": "/usr/bin:/bin"})
-    assert shown.strip() == str(tmp_path / "new/lib/module.py")
-    after = copied.stat()
+    output = subprocess.check_output([*run, str(tmp_path / "new/lib")], text=True, env={"PATH": "/usr/bin:/bin"})
+    assert output.strip() == str(tmp_path / "new/lib/module.py")
+    after = bytecode_file.stat()
     assert (after.st_ino, after.st_mtime_ns) == (before.st_ino, before.st_mtime_ns)  # loaded, and not made again
 
 
 def test_the_interpreter_of_a_tree_is_noted(done):
-    made = environment_build.marker(str(done.tree), "made")
+    marker = environment_build.marker(str(done.tree), "made")
     program = "import sys; print(' '.join(sys.version.split())); print(sys.implementation.cache_tag)"
     version, tag = subprocess.check_output([interpreter() or sys.executable, "-c", program], text=True).splitlines()
-    assert made["build"] == {"version": version, "tag": tag}
+    assert marker["build"] == {"version": version, "tag": tag}
 
 
 INSTALL = """
@@ -311,9 +311,9 @@ for name, params in json.loads(sys.stdin.read()):
 def test_every_python_of_hosts_installs_and_takes_what_is_there(site: Site, python: str) -> None:
     """The modules in Python 2.7 and 3.6; the environment of the latter has bytecode that goes by the time of its source."""
     has_venv = subprocess.run([python, "-m", "venv", "-h"], capture_output=True, check=False).returncode == 0
-    used = python if has_venv else interpreter() or sys.executable
-    if os.geteuid() == 0 and confinement.closed([used]):
-        pytest.skip(f"{used} cannot be read by all users, as an interpreter of a host can")
+    host_python = python if has_venv else interpreter() or sys.executable
+    if os.geteuid() == 0 and confinement.closed([host_python]):
+        pytest.skip(f"{host_python} cannot be read by all users, as an interpreter of a host can")
     calls: list[tuple[str, dict[str, Any]]] = []
 
     def note(name: str) -> Callable[[Any], dict[str, bool]]:
@@ -325,7 +325,7 @@ def test_every_python_of_hosts_installs_and_takes_what_is_there(site: Site, pyth
         for digest in (DIGEST, OTHER):
             site.path = site.path.with_name(f"{STACK}-{digest}")
             for component in site.lines:
-                site.install(component, python=used)
+                site.install(component, python=host_python)
             site.seal(digest=digest)
     places = [UTILITIES, UTILITIES.replace("module_utils", "modules"), str(Path(basic.__file__).parent)]
     argv = [python, "-c", WITHOUT_ANSIBLE + INSTALL, *places]
@@ -340,5 +340,5 @@ def test_every_python_of_hosts_installs_and_takes_what_is_there(site: Site, pyth
     assert len(first) == 4
     assert second == first  # copied: the path of the first tree is in it
     code = "import tensorflow, keras; print(tensorflow.__file__)"
-    shown = subprocess.check_output([site.path / "bin/python", "-c", code], text=True)
-    assert shown.startswith(str(site.path))
+    output = subprocess.check_output([site.path / "bin/python", "-c", code], text=True)
+    assert output.startswith(str(site.path))

@@ -62,15 +62,15 @@ class Site:
             ("tensorflow", "six", "-1.16.0-py2.py3-none-any.whl"),
             ("tensorflow", "ours", "-0.2.2-py3-none-any.whl"),
         ):
-            one = self.index.artifact(project + suffix, project.encode())
+            entry = self.index.artifact(project + suffix, project.encode())
             version = suffix.split("-")[1]
             lines.append(f"# component: {component}")
-            lines.append(f"{project}=={version} --hash=sha256:{one['sha256']}  # {one['name']} {one['size']}")
+            lines.append(f"{project}=={version} --hash=sha256:{entry['sha256']}  # {entry['name']} {entry['size']}")
         (self.directory / "stacks" / "locks" / f"{STACK}.txt").write_text("\n".join(lines) + "\n")
 
     def hosts(self, groups: dict[str, list[str]]) -> None:
-        listed = {group: {"hosts": dict.fromkeys(names, {})} for group, names in groups.items()}
-        (self.directory / "hosts.yml").write_text(yaml.safe_dump({"all": {"children": listed}}))
+        children = {group: {"hosts": dict.fromkeys(names, {})} for group, names in groups.items()}
+        (self.directory / "hosts.yml").write_text(yaml.safe_dump({"all": {"children": children}}))
 
     def file(self, name: str, content: bytes) -> dict[str, str]:
         """A file that the site names in mirror_files."""
@@ -100,7 +100,7 @@ def test_a_mirror_that_is_filled_of_an_inventory_is_complete_for_the_role(site: 
     assert site.run("verify") == 0
     assert site.run("prune") == 0
     assert "removed 0 artifacts of other stacks; kept the 4 that" in capsys.readouterr().out
-    asked = len(site.index.requests)
+    request_count = len(site.index.requests)
     play = site.root.parent / "play.yml"
     variables = REPOSITORY / "playbooks/group_vars/all.yml"
     play.write_text(PLAY.format(variables=variables, stack=STACK, root=site.root))
@@ -110,7 +110,7 @@ def test_a_mirror_that_is_filled_of_an_inventory_is_complete_for_the_role(site: 
     status, output = ansible_programs.play(*sources, play, PIP_INDEX_URL=f"{site.index.url}/simple")
     assert status == 0, output
     assert "fetched 0 of 4, changed False" in output
-    assert len(site.index.requests) == asked
+    assert len(site.index.requests) == request_count
 
 
 def test_the_list_names_kind_address_and_what_needs_it(site: Site, capsys: Any) -> None:
@@ -124,13 +124,13 @@ def test_the_list_names_kind_address_and_what_needs_it(site: Site, capsys: Any) 
     (site.directory / "key.asc").write_text("key")
     assert site.run("list", "tf1.15-cpu-py27-el7:2.7") == 0
     rows = [line.split("  ") for line in capsys.readouterr().out.splitlines()]
-    found = {row[1]: row for row in rows if STACK in row[5] or row[3] in ("file", "set")}
+    path_rows = {row[1]: row for row in rows if STACK in row[5] or row[3] in ("file", "set")}
     groups = f"{STACK} on Python 3.11 (cdsw_hosts, data_nodes)"
-    assert found["wheels/six-1.16.0-py2.py3-none-any.whl"][2:] == ["3", "wheel", "pypi:six", groups]
-    assert found["wheels/ours-0.2.2-py3-none-any.whl"][2:] == ["4", "wheel", "pypi:ours", groups]
+    assert path_rows["wheels/six-1.16.0-py2.py3-none-any.whl"][2:] == ["3", "wheel", "pypi:six", groups]
+    assert path_rows["wheels/ours-0.2.2-py3-none-any.whl"][2:] == ["4", "wheel", "pypi:ours", groups]
     bazel = ["-", "file", f"{site.index.url}/files/bazel-0.26.1", "mirror_files, bazel_files"]
-    assert found["files/bazel-0.26.1"][2:] == bazel
-    assert found["rpm/el9"][2:] == ["-", "set", "http://packages.example.com", "mirror_package_sets (dkms)"]
+    assert path_rows["files/bazel-0.26.1"][2:] == bazel
+    assert path_rows["rpm/el9"][2:] == ["-", "set", "http://packages.example.com", "mirror_package_sets (dkms)"]
     needs = {user for row in rows for user in row[5].split(", ")}
     assert {"tf1.15-cpu-py27-el7 on Python 2.7", "tf1.15-cpu-py36-el7 on Python 3.6 (cdsw_engine_stack)"} <= needs
 
@@ -139,17 +139,17 @@ def test_a_file_that_nothing_fetches_is_named_and_may_be_put_there(site: Site, c
     bundle = {**site.file("tf.bundle", b"bundle"), "file": "{{ mirror_url }}/files/tf.bundle"}
     site.variables["tensorflow_build_source"] = bundle
     assert site.run("fetch") == 1
-    said = capsys.readouterr().err
-    assert "tf.bundle (missing) is required by tensorflow_build_source, but no address of it is known." in said
+    errors = capsys.readouterr().err
+    assert "tf.bundle (missing) is required by tensorflow_build_source, but no address of it is known." in errors
     assert (site.root / "wheels" / "six-1.16.0-py2.py3-none-any.whl").exists()
     (site.root / "files").mkdir(exist_ok=True)
     (site.root / "files" / "tf.bundle").write_bytes(b"bundle")
     assert site.run("fetch") == 0
     (site.root / "files" / "tf.bundle").write_bytes(b"other!")
     assert site.run("verify") == 1
-    said = capsys.readouterr().err
-    assert "tf.bundle: other bytes than the lock's" in said
-    assert "Fetch them: the same command, with fetch in place of verify." in said
+    errors = capsys.readouterr().err
+    assert "tf.bundle: other bytes than the lock's" in errors
+    assert "Fetch them: the same command, with fetch in place of verify." in errors
 
 
 def test_a_wheel_that_the_site_built_is_listed_and_not_fetched(site: Site, capsys: Any) -> None:
@@ -168,9 +168,9 @@ def test_a_set_of_packages_is_compared_and_without_dnf_all_else_is_fetched(site:
     site.variables["mirror_package_sets"] = [SET]
     (site.directory / "key.asc").write_text("key\n")
     assert site.run("fetch") == 1
-    said = capsys.readouterr().err
-    assert "The set el9: mirror_package_sets requires dnf's Python module" in said
-    assert "let playbooks/mirror.yml make it on the mirror host" in said
+    errors = capsys.readouterr().err
+    assert "The set el9: mirror_package_sets requires dnf's Python module" in errors
+    assert "let playbooks/mirror.yml make it on the mirror host" in errors
     place = site.root / "rpm" / "el9"
     (place / "repodata").mkdir(parents=True)
     (place / "repodata" / "repomd.xml").write_text("<repomd/>")
@@ -222,18 +222,18 @@ def test_a_value_that_only_a_host_decides_is_a_sentence(site: Site, capsys: Any)
 def test_a_named_stack_decides_between_those_that_fit_the_constraints(site: Site, capsys: Any) -> None:
     site.variables["deeplearning_request"] = {"tensorflow": "2.15", "python": "3.11"}
     assert site.run("list", "tf2.15-cpu-py3-el9:3.11") == 0
-    said = capsys.readouterr().out
-    assert "tf2.15-cpu-py3-el9 on Python 3.11 (cdsw_hosts, data_nodes)" in said
-    assert "Python 3.9" not in said
+    output = capsys.readouterr().out
+    assert "tf2.15-cpu-py3-el9 on Python 3.11 (cdsw_hosts, data_nodes)" in output
+    assert "Python 3.9" not in output
 
 
 def test_a_vaulted_inventory_is_read_with_its_password(site: Site, tmp_path: Path, capsys: Any) -> None:
     (tmp_path / "password").write_text("word")
     (site.directory / "host_vars").mkdir()
-    vaulted = site.directory / "host_vars" / "mirror1.yml"
-    vaulted.write_text(yaml.safe_dump({"mirror_environment": {"https_proxy": "http://svc:canary@proxy:3128"}}))
-    done = ansible_programs.run("ansible-vault", "encrypt", vaulted, "--vault-password-file", tmp_path / "password")
-    assert done.returncode == 0
+    path = site.directory / "host_vars" / "mirror1.yml"
+    path.write_text(yaml.safe_dump({"mirror_environment": {"https_proxy": "http://svc:canary@proxy:3128"}}))
+    completed = ansible_programs.run("ansible-vault", "encrypt", path, "--vault-password-file", tmp_path / "password")
+    assert completed.returncode == 0
     assert site.run("list") == 1
     assert "must read the inventory" in capsys.readouterr().err
     assert site.run("list", "--vault-password-file", str(tmp_path / "password")) == 0
@@ -253,12 +253,12 @@ def test_the_plan_and_the_program_ask_for_the_same_environments() -> None:
     engine = {"cdsw_engine_stack": "tf1.15-cpu-py36-el7"}
     engines = [make_host(**engine), make_host("engine1", ("cdsw_engine_host",), **engine)]
     hosts = [*engines, make_host("mirror1", ("mirror_host",))]
-    planned = plan.make_plan(hosts, REPOSITORY)
-    assert planned.problems == []
-    listed = mirror_contents.contents(hosts, (), REPOSITORY, str)
-    assert listed.problems == []
-    pairs = [[name, python] for name, python in listed.environments]
-    assert sorted(planned.hosts["mirror1"]["mirror_environments"]) == sorted(pairs)
+    site_plan = plan.make_plan(hosts, REPOSITORY)
+    assert site_plan.problems == []
+    mirror_content = mirror_contents.contents(hosts, (), REPOSITORY, str)
+    assert mirror_content.problems == []
+    pairs = [[name, python] for name, python in mirror_content.environments]
+    assert sorted(site_plan.hosts["mirror1"]["mirror_environments"]) == sorted(pairs)
     assert ["tf1.15-cpu-py36-el7", "3.6"] in pairs
 
 

@@ -53,9 +53,9 @@ def resolve(**variables) -> target.Target:
 def test_a_stack_beside_the_inventory_is_known_by_its_name(site):
     copy_stack(site, "ours-el9")
     assert "ours-el9" in stack_names()
-    wanted = resolve(deeplearning_request="ours-el9")
-    assert wanted.problems == []
-    assert wanted.environment == f"ours-el9-{load_stack('ours-el9').lock().digest}"
+    host_target = resolve(deeplearning_request="ours-el9")
+    assert host_target.problems == []
+    assert host_target.environment == f"ours-el9-{load_stack('ours-el9').lock().digest}"
 
 
 def test_an_inventory_file_has_its_stacks_in_the_same_directory(tmp_path, monkeypatch):
@@ -89,37 +89,37 @@ def test_the_commands_read_the_stacks_of_a_directory(site, command, monkeypatch,
 
 
 def test_packages_without_a_lock_are_refused_with_the_command(site):
-    wanted = resolve(deeplearning_request=BASE, deeplearning_extra_packages=["pandas", "dask<2025"])
-    [problem] = wanted.problems
+    host_target = resolve(deeplearning_request=BASE, deeplearning_extra_packages=["pandas", "dask<2025"])
+    [problem] = host_target.problems
     assert f"scripts/stack lock {BASE} --extra 'dask<2025' --extra 'pandas' --stacks" in problem
 
 
 def test_packages_make_a_stack_of_its_own_with_its_own_digest(site, monkeypatch):
     text = load_stack(BASE).lock("3.11").text
     line = f"pandas==2.3.0 --hash=sha256:{'a' * 64}  # pandas-2.3.0-cp311-cp311-manylinux_2_17_x86_64.whl 9\n"
-    added = text.replace("# component: tensorflow\n", f"# component: tensorflow\n{line}")
-    monkeypatch.setattr(lock_maker, "make_lock", lambda *_, **__: added)
+    lock_text = text.replace("# component: tensorflow\n", f"# component: tensorflow\n{line}")
+    monkeypatch.setattr(lock_maker, "make_lock", lambda *_, **__: lock_text)
     assert lock_maker.main([BASE, "--extra", "pandas", "--stacks", str(site)]) == 0
-    wanted = resolve(deeplearning_request=BASE, deeplearning_extra_packages=["pandas"])
-    assert wanted.problems == []
-    assert wanted.data["based_on"] == BASE
-    assert "pandas" in wanted.data["requirements"]["tensorflow"]
-    assert wanted.environment.startswith(f"{BASE}-extra-")
-    assert wanted.environment.rpartition("-")[2] != load_stack(BASE).lock("3.11").digest
+    host_target = resolve(deeplearning_request=BASE, deeplearning_extra_packages=["pandas"])
+    assert host_target.problems == []
+    assert host_target.data["based_on"] == BASE
+    assert "pandas" in host_target.data["requirements"]["tensorflow"]
+    assert host_target.environment.startswith(f"{BASE}-extra-")
+    assert host_target.environment.rpartition("-")[2] != load_stack(BASE).lock("3.11").digest
 
 
 def test_the_base_keeps_its_versions(site, monkeypatch):
-    given = {}
+    locked_versions = {}
 
     def resolve_versions(requirements, python, glibc, locked):
-        given.update(locked)
+        locked_versions.update(locked)
         raise lock_maker.StackError("enough")
 
     monkeypatch.setattr(lock_maker, "resolve", resolve_versions)
     stack = extras.extended(load_stack(BASE), ["pandas"], site)
     with pytest.raises(lock_maker.StackError, match="enough"):
         lock_maker.make_lock(stack, "3.11", site, print)
-    assert given["numpy"] == "1.26.4"
+    assert locked_versions["numpy"] == "1.26.4"
 
 
 @pytest.fixture
@@ -127,37 +127,37 @@ def indexes(tmp_path, monkeypatch):
     """The site's index, and another one with newer versions that every other setting of uv and pip names."""
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
     monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "cache"))
-    with serving(Index()) as own, serving(Index()) as public:
-        for index, version in ((own, "1.0"), (public, "99.0")):
+    with serving(Index()) as own_index, serving(Index()) as public:
+        for index, version in ((own_index, "1.0"), (public, "99.0")):
             path = wheel(tmp_path, "internal", version)
             index.artifact(path.name, path.read_bytes())
-        monkeypatch.setenv("PIP_INDEX_URL", f"{own.url}/simple")
+        monkeypatch.setenv("PIP_INDEX_URL", f"{own_index.url}/simple")
         for name in ("UV_INDEX", "UV_DEFAULT_INDEX", "UV_INDEX_URL", "UV_EXTRA_INDEX_URL", "PIP_EXTRA_INDEX_URL"):
             monkeypatch.setenv(name, f"{public.url}/simple")
         monkeypatch.setenv("UV_FIND_LINKS", f"{public.url}/wheels/")
         monkeypatch.setenv("UV_INDEX_STRATEGY", "unsafe-best-match")
-        yield own, public
+        yield own_index, public
 
 
 def test_the_sites_index_alone_is_asked_for_versions(indexes):
-    own, public = indexes
+    own_index, public = indexes
     assert lock_maker.resolve(["internal"], "3.11", "2.34") == {"internal": "1.0"}
-    assert "/simple/internal/" in [path for path, _ in own.requests]
+    assert "/simple/internal/" in [path for path, _ in own_index.requests]
     assert public.requests == []
 
 
 def test_a_login_of_the_sites_index_is_in_no_command_line(indexes, monkeypatch):
-    own, _ = indexes
-    own.login = "reader:a-secret"
+    own_index, _ = indexes
+    own_index.login = "reader:a-secret"
     commands = []
     run = subprocess.run
     monkeypatch.setattr(subprocess, "run", lambda argv, **named: commands.append(argv) or run(argv, **named))
-    monkeypatch.setenv("PIP_INDEX_URL", f"{own.url}/simple".replace("//", f"//{own.login}@"))
+    monkeypatch.setenv("PIP_INDEX_URL", f"{own_index.url}/simple".replace("//", f"//{own_index.login}@"))
     assert lock_maker.resolve(["internal"], "3.11", "2.34") == {"internal": "1.0"}
     assert "a-secret" not in str(commands)
-    with pytest.raises(lock_maker.StackError) as refused:
+    with pytest.raises(lock_maker.StackError) as error:
         lock_maker.resolve(["nobody-has-this"], "3.11", "2.34")
-    assert "a-secret" not in str(refused.value)
+    assert "a-secret" not in str(error.value)
 
 
 DIRECT = (
@@ -176,7 +176,7 @@ def test_what_is_no_list_of_packages_is_refused(site, packages):
 
 @pytest.mark.parametrize("text", ["pandas >> 2", *DIRECT])
 def test_a_package_that_is_not_from_the_index_is_refused(site, indexes, monkeypatch, capsys, text):
-    own, public = indexes
+    own_index, public = indexes
     [problem] = resolve(deeplearning_request=BASE, deeplearning_extra_packages=[text]).problems
     assert "must be a name" in problem
     assert lock_maker.main([BASE, f"--extra={text}", "--stacks", str(site)]) == 1
@@ -184,7 +184,7 @@ def test_a_package_that_is_not_from_the_index_is_refused(site, indexes, monkeypa
     copy_stack(site, "ours-el9", requirements={"tensorflow": ["tensorflow-cpu==2.15.1", text]})
     assert lock_maker.main(["ours-el9", "--stacks", str(site)]) == 1
     assert "must be a name" in capsys.readouterr().err
-    assert own.requests == public.requests == []
+    assert own_index.requests == public.requests == []
 
 
 @pytest.mark.parametrize("python", ["3.9", "3.11"])
@@ -223,13 +223,13 @@ def test_cuda_that_comes_with_a_package_of_a_cpu_stack_is_told(site, base, names
 
 def test_the_file_of_a_stack_comes_after_its_locks(site, monkeypatch):
     """So that a run that was killed leaves no stack without a lock."""
-    written = []
-    note = lambda path, data, **_: written.append(Path(path).suffix)  # noqa: E731
+    suffixes = []
+    note = lambda path, data, **_: suffixes.append(Path(path).suffix)  # noqa: E731
     monkeypatch.setattr(lock_maker, "make_lock", lambda *_, **__: "text")
     monkeypatch.setattr(lock_maker.whole_files, "write_whole", note)
     assert lock_maker.main([BASE, "--extra", "pandas", "--stacks", str(site)]) == 0
-    assert set(written[:-1]) == {".txt"}
-    assert written[-1] == ".yml"
+    assert set(suffixes[:-1]) == {".txt"}
+    assert suffixes[-1] == ".yml"
 
 
 def test_the_order_of_the_packages_does_not_matter():
@@ -242,17 +242,17 @@ def test_a_stack_of_the_site_is_no_inventory(tmp_path):
     (tmp_path / "stacks" / "locks").mkdir(parents=True)
     shutil.copy(load_stack(BASE).lock_path("3.11"), tmp_path / "stacks" / "locks")
     shutil.copy(stacks.DIRECTORY / f"{BASE}.yml", tmp_path / "stacks")
-    done = ansible_programs.run("ansible-inventory", "-i", tmp_path, "--list")
-    assert json.loads(done.stdout)["all"]["children"] == ["ungrouped"]
-    assert json.loads(done.stdout)["ungrouped"]["hosts"] == ["data1"]
-    assert "stacks" not in done.stderr
+    completed = ansible_programs.run("ansible-inventory", "-i", tmp_path, "--list")
+    assert json.loads(completed.stdout)["all"]["children"] == ["ungrouped"]
+    assert json.loads(completed.stdout)["ungrouped"]["hosts"] == ["data1"]
+    assert "stacks" not in completed.stderr
 
 
 def test_filters_know_the_stacks_beside_the_inventory(tmp_path):
     (tmp_path / "hosts.yml").write_text("all: {hosts: {data1: {ansible_connection: local}}}\n")
     (tmp_path / "stacks" / "locks").mkdir(parents=True)
     copy_stack(tmp_path / "stacks", "ours-el9")
-    shown = ("-m", "ansible.builtin.debug", "-a", "msg={{ 'ours-el9' | stack_lock('3.11', 'pip') }}")
-    done = ansible_programs.run("ansible", "-i", tmp_path, "data1", *shown)
-    assert done.returncode == 0, done.stdout
-    assert "pip==25.3 --hash=sha256:" in done.stdout
+    arguments = ("-m", "ansible.builtin.debug", "-a", "msg={{ 'ours-el9' | stack_lock('3.11', 'pip') }}")
+    completed = ansible_programs.run("ansible", "-i", tmp_path, "data1", *arguments)
+    assert completed.returncode == 0, completed.stdout
+    assert "pip==25.3 --hash=sha256:" in completed.stdout

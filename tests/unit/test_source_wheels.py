@@ -25,16 +25,16 @@ def locked_sources() -> dict[str, Entry]:
         for name in stacks.stack_names()
         for python in stacks.load_stack(name).pythons
     ]
-    return {one.sha256: one for lock in locks for one in lock.entries if not one.name.endswith(".whl")}
+    return {entry.sha256: entry for lock in locks for entry in lock.entries if not entry.name.endswith(".whl")}
 
 
 def test_every_source_distribution_of_a_lock_has_a_recipe_and_no_other() -> None:
-    found = {sha256: (one.project, one.version) for sha256, one in locked_sources().items()}
-    named = {}
-    for sha256, one in source_wheels.RECIPES.items():
-        project, _, version = one.wheel.partition("-")
-        named[sha256] = (project.replace("_", "-").lower(), version)
-    assert named == found
+    locked_versions = {sha256: (entry.project, entry.version) for sha256, entry in locked_sources().items()}
+    recipe_versions = {}
+    for sha256, recipe in source_wheels.RECIPES.items():
+        project, _, version = recipe.wheel.partition("-")
+        recipe_versions[sha256] = (project.replace("_", "-").lower(), version)
+    assert recipe_versions == locked_versions
 
 
 def test_the_wheel_has_the_named_files_and_what_pkg_info_says(tmp_path: Path, recipe: Recipe) -> None:
@@ -58,14 +58,14 @@ def test_the_pythons_of_hosts_make_the_same_wheel_at_any_time(tmp_path: Path, re
         "s.RECIPES = {sys.argv[3]: s.Recipe(*eval(sys.argv[4]))}\n"
         "print(s.make('x', sys.argv[3], sys.argv[2], sys.argv[5]))"
     )
-    for number, python in enumerate(one.values[0] for one in HOST_PYTHONS if one.values[0]):
+    for number, python in enumerate(parameter.values[0] for parameter in HOST_PYTHONS if parameter.values[0]):
         target = tmp_path / str(number)
         target.mkdir()
         command = [str(python), "-B", "-c", program, UTILITIES, str(tmp_path / NAME)]
         command += [digest(tmp_path / NAME), repr(tuple(recipe)), str(target)]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-        assert done.stderr == ""
-        assert digest(Path(done.stdout.strip())) == recipe.sha256
+        completed = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        assert completed.stderr == ""
+        assert digest(Path(completed.stdout.strip())) == recipe.sha256
 
 
 def test_a_wheel_with_other_bytes_than_the_recipe_states_is_refused(
@@ -114,6 +114,8 @@ def test_an_engine_image_gets_the_wheel_of_a_source_distribution(tmp_path: Path,
     path, build = tmp_path / NAME, tmp_path / "build"
     index.files[NAME] = path.read_bytes()
     entry = {"project": "evil", "file": NAME, "sha256": digest(path), "size": path.stat().st_size}
-    wanted = {"record": str(tmp_path / "etc/engine.json"), "mirror_url": index.url, "mirror_ca": "", "timeout": 60}
-    engine_image.Images({**wanted, "wheels": [entry]}, None, False).fetch(str(build))
-    assert [(one.name, digest(one)) for one in build.iterdir()] == [(source_wheels.file_name(recipe), recipe.sha256)]
+    inputs = {"record": str(tmp_path / "etc/engine.json"), "mirror_url": index.url, "mirror_ca": "", "timeout": 60}
+    engine_image.Images({**inputs, "wheels": [entry]}, None, False).fetch(str(build))
+    assert [(wheel.name, digest(wheel)) for wheel in build.iterdir()] == [
+        (source_wheels.file_name(recipe), recipe.sha256)
+    ]

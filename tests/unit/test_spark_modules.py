@@ -49,8 +49,8 @@ def built(tmp_path: Path) -> tuple[Path, str]:
 
 def test_the_home_has_sparks_layout(tmp_path: Path) -> None:
     home, _ = built(tmp_path)
-    there = sorted(str(path.relative_to(home)) for path in home.rglob("*") if path.is_file())
-    assert there == [
+    names = sorted(str(path.relative_to(home)) for path in home.rglob("*") if path.is_file())
+    assert names == [
         ".deeplearning.json",
         "bin/spark-submit",
         "jars/spark-core.jar",
@@ -62,9 +62,9 @@ def test_the_home_has_sparks_layout(tmp_path: Path) -> None:
 
 def test_downloads_of_killed_runs_are_removed(tmp_path: Path) -> None:
     sha256 = archive(tmp_path / "pyspark-9.tar.gz")
-    downloads, running = tmp_path / "downloads", f"pyspark-9.tar.gz-{os.getpid()}"
+    downloads, running_download = tmp_path / "downloads", f"pyspark-9.tar.gz-{os.getpid()}"
     downloads.mkdir()
-    for name in ("pyspark-9.tar.gz-99999999", "pyspark-9.tar.gz-99999999.part-99999999", running, "cuda.run"):
+    for name in ("pyspark-9.tar.gz-99999999", "pyspark-9.tar.gz-99999999.part-99999999", running_download, "cuda.run"):
         (downloads / name).touch()
     answer = host_modules.run(
         "spark_home",
@@ -75,7 +75,7 @@ def test_downloads_of_killed_runs_are_removed(tmp_path: Path) -> None:
         root=str(tmp_path / "root"),
     )
     assert answer["changed"], answer
-    assert sorted(path.name for path in downloads.iterdir()) == ["cuda.run", running]
+    assert sorted(path.name for path in downloads.iterdir()) == ["cuda.run", running_download]
 
 
 def test_a_whole_home_is_left_alone(tmp_path: Path) -> None:
@@ -102,16 +102,16 @@ def test_every_file_of_spark_is_on_the_disk_before_the_mark_and_the_name(
     """After a power failure a home with a mark has its jars; the home's name comes last."""
     home, _ = built(tmp_path)
     files = {path.name for path in home.rglob("*") if path.is_file()} - {spark_home.MARKER}
-    ends = [f".draft-{spark_home.MARKER}", f"rename to {spark_home.MARKER}", home.name, f"rename to {home.name}"]
-    assert [event.partition(".new-")[0] for event in disk_events[-5:]] == [*ends, home.parent.name]
+    last_events = [f".draft-{spark_home.MARKER}", f"rename to {spark_home.MARKER}", home.name, f"rename to {home.name}"]
+    assert [event.partition(".new-")[0] for event in disk_events[-5:]] == [*last_events, home.parent.name]
     assert set(disk_events[:-5]) >= files | {"jars", "bin"}
 
 
 def test_a_file_that_is_no_pyspark_leaves_the_old_home_in_place(tmp_path: Path) -> None:
     home, sha256 = built(tmp_path)
-    other = archive(tmp_path / "other.tar.gz", {"other/README": "x"})
+    digest = archive(tmp_path / "other.tar.gz", {"other/README": "x"})
     with pytest.raises(spark_home.Failure, match="no bin/spark-submit"):
-        spark_home.build(str(tmp_path / "other.tar.gz"), str(home), other)
+        spark_home.build(str(tmp_path / "other.tar.gz"), str(home), digest)
     assert spark_home.is_whole(str(home), sha256)
 
 
@@ -250,11 +250,11 @@ def test_files_in_hdfs_go_with_their_directories_and_what_a_site_put_there_stays
         (place / name).write_text("x")
     if site_file:
         (place.parent / "site.txt").write_text("keep")
-    given = ["/apps/deeplearning/spark/a.zip"], ["/apps/deeplearning/spark", "/apps/deeplearning"]
-    remove_hdfs_files.remove(spark(hdfs), *given)
-    remove_hdfs_files.remove(spark(hdfs), *given)  # as after a kill
-    left = sorted(str(path.relative_to(hdfs.root)) for path in hdfs.root.rglob("*"))
-    assert left == (["apps", "apps/deeplearning", "apps/deeplearning/site.txt"] if site_file else ["apps"])
+    arguments = ["/apps/deeplearning/spark/a.zip"], ["/apps/deeplearning/spark", "/apps/deeplearning"]
+    remove_hdfs_files.remove(spark(hdfs), *arguments)
+    remove_hdfs_files.remove(spark(hdfs), *arguments)  # as after a kill
+    names = sorted(str(path.relative_to(hdfs.root)) for path in hdfs.root.rglob("*"))
+    assert names == (["apps", "apps/deeplearning", "apps/deeplearning/site.txt"] if site_file else ["apps"])
 
 
 def test_a_file_system_that_refuses_stops_before_the_record_goes(tmp_path: Path) -> None:

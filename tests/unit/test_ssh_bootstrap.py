@@ -76,8 +76,8 @@ class FakeHost(paramiko.ServerInterface):
 
     def check_auth_publickey(self, username, key):
         strict = stat.S_IMODE(self.home.stat().st_mode) & 0o022 == 0
-        there = self.authorized_keys.exists() and key.get_base64() in self.authorized_keys.read_text()
-        return paramiko.AUTH_SUCCESSFUL if there and strict else paramiko.AUTH_FAILED
+        is_authorized = self.authorized_keys.exists() and key.get_base64() in self.authorized_keys.read_text()
+        return paramiko.AUTH_SUCCESSFUL if is_authorized and strict else paramiko.AUTH_FAILED
 
     def check_channel_request(self, kind, chanid):
         return paramiko.OPEN_SUCCEEDED
@@ -95,7 +95,7 @@ class FakeHost(paramiko.ServerInterface):
         if self.hang:
             self.stop.wait(30)
             return
-        done = subprocess.run(
+        completed = subprocess.run(
             [str(self.bin / "sh"), *command.decode().split()[1:]],
             input=script.replace(b"/usr/bin/", f"{self.bin}/".encode()).replace(b"/usr/libexec/", b"/no/such/"),
             env={"HOME": str(self.home), "PATH": str(self.bin)},
@@ -103,14 +103,14 @@ class FakeHost(paramiko.ServerInterface):
             check=False,
         )
         if self.status_first:  # as sshd does when the program has ended, but what it wrote is still in the pipe
-            channel.sendall(done.stdout[: len(done.stdout) // 2])
-            channel.send_exit_status(done.returncode)
+            channel.sendall(completed.stdout[: len(completed.stdout) // 2])
+            channel.send_exit_status(completed.returncode)
             time.sleep(0.3)
-            channel.sendall(done.stdout[len(done.stdout) // 2 :])
+            channel.sendall(completed.stdout[len(completed.stdout) // 2 :])
         else:
-            channel.sendall(done.stdout)
-            channel.send_exit_status(done.returncode)
-        channel.sendall_stderr(done.stderr)
+            channel.sendall(completed.stdout)
+            channel.send_exit_status(completed.returncode)
+        channel.sendall_stderr(completed.stderr)
         channel.close()
 
 
@@ -164,8 +164,8 @@ def run(keypair, known_hosts, monkeypatch, capsys):
                 *options,
             ]
         )
-        captured = capsys.readouterr()
-        return code, json.loads(captured.out or "[]"), captured.err
+        streams = capsys.readouterr()
+        return code, json.loads(streams.out or "[]"), streams.err
 
     return run
 
@@ -179,13 +179,13 @@ def mode(path: Path) -> int:
 
 
 def test_a_bare_host_gets_the_key_and_is_described(run, server, keypair, known_hosts):
-    code, [result], said = run(server)
+    code, [result], output = run(server)
     assert (code, result["problems"]) == (0, [])
     assert server.authorized_keys.read_text() == Path(f"{keypair}.pub").read_text()
     assert (mode(server.authorized_keys), mode(server.authorized_keys.parent)) == (0o600, 0o700)
     assert (result["host_key"], result["key"], result["sudo"]) == ("recorded", "added", "yes")
     assert result["python"].startswith("3.6.8 ")
-    assert host_keys.fingerprint(server.host_key) in said
+    assert host_keys.fingerprint(server.host_key) in output
     assert known_hosts.read_text().startswith(f"[127.0.0.1]:{server.port} ecdsa-sha2-nistp256 ")
     assert mode(known_hosts) == 0o600
 
@@ -255,7 +255,7 @@ def test_a_host_that_lacks_something_is_told(run, server, change, words):
 
 def test_a_changed_host_key_is_refused_whatever_was_asked(run, server, known_hosts):
     run(server)
-    recorded = known_hosts.read_text()
+    content = known_hosts.read_text()
     server.authorized_keys.unlink()
     server.host_key = paramiko.ECDSAKey.generate()
     server.password_tries.clear()
@@ -264,7 +264,7 @@ def test_a_changed_host_key_is_refused_whatever_was_asked(run, server, known_hos
     assert "nothing was sent to it" in problems([result])
     assert "ssh-keygen -f" in problems([result])
     assert server.password_tries == []
-    assert known_hosts.read_text() == recorded
+    assert known_hosts.read_text() == content
     assert not server.authorized_keys.exists()
 
 
@@ -284,9 +284,9 @@ def test_a_revoked_host_key_is_refused(run, server, known_hosts):
 
 def test_an_unknown_host_key_is_not_recorded_without_consent(run, server, known_hosts, monkeypatch):
     monkeypatch.setattr(cli.sys, "stdin", open(os.devnull))  # noqa: SIM115 - closed with the test
-    code, [result], said = run(server, options=())
+    code, [result], output = run(server, options=())
     assert (code, result["host_key"]) == (2, "not accepted")
-    assert host_keys.fingerprint(server.host_key) in said
+    assert host_keys.fingerprint(server.host_key) in output
     assert not known_hosts.exists()
     assert server.password_tries == []
 
@@ -348,20 +348,20 @@ def test_root_needs_no_sudo(run, server):
 
 
 def test_a_host_that_is_down_does_not_stop_the_others(run, start):
-    one, down, two = start(), start(), start()
-    down.close()
-    code, results, _ = run(one, down, two)
+    first, closed_host, second = start(), start(), start()
+    closed_host.close()
+    code, results, _ = run(first, closed_host, second)
     assert code == 2
     assert [result["problems"] == [] for result in results] == [True, False, True]
     assert "does not answer" in problems(results)
 
 
 def test_a_host_that_hangs_after_the_login_is_bounded(run, start):
-    fine, hanging = start(), start()
-    hanging.hang = True
-    begun = time.monotonic()
-    code, results, _ = run(fine, hanging, options=("--accept-new", "--timeout=1"))
-    assert time.monotonic() - begun < 10
+    good_host, hanging_host = start(), start()
+    hanging_host.hang = True
+    begin = time.monotonic()
+    code, results, _ = run(good_host, hanging_host, options=("--accept-new", "--timeout=1"))
+    assert time.monotonic() - begin < 10
     assert code == 2
     assert "did not answer within 1 s" in problems(results)
     assert results[0]["problems"] == []
@@ -395,8 +395,8 @@ def test_a_sudo_that_asks_for_a_password_is_a_state_and_no_failure(run, server):
 def test_what_a_host_says_cannot_move_the_operators_cursor(run, server):
     server.tool("sudo", "printf 'no\\033[2J\\033]0;title\\007' >&2; exit 1")
     _, (result,), _ = run(server)
-    shown = cli.table([model.Result("data1", "192.0.2.1", problems=["\x1b[2Jwiped"])])
-    assert "\x1b" not in shown + json.dumps(result, ensure_ascii=False)
+    table = cli.table([model.Result("data1", "192.0.2.1", problems=["\x1b[2Jwiped"])])
+    assert "\x1b" not in table + json.dumps(result, ensure_ascii=False)
 
 
 @pytest.mark.parametrize("port", ["abc", "70000"])
@@ -431,9 +431,9 @@ def test_an_executable_vault_password_file_is_run(tmp_path):
 
 def test_a_port_that_accepts_and_stays_silent_is_bounded(run):
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        begun = time.monotonic()
+        begin = time.monotonic()
         code, results, _ = run(f"operator@127.0.0.1:{silent.getsockname()[1]}", options=("--timeout=1",))
-        assert time.monotonic() - begun < 10
+        assert time.monotonic() - begin < 10
     assert code == 2
     assert "no SSH server answered within 1 s" in problems(results)
 
@@ -514,10 +514,10 @@ def test_the_password_comes_from_a_vault(vault):
 
 def test_a_vault_that_is_not_yaml_never_shows_its_content(vault):
     path = vault(f"ansible_password: {PASSWORD}: [\n")
-    with pytest.raises(Misuse, match="must hold a line 'ansible_password") as caught:
+    with pytest.raises(Misuse, match="must hold a line 'ansible_password") as error:
         credentials.vault_password(path, "opener")
-    shown = "".join(traceback.format_exception(caught.value))
-    assert PASSWORD not in shown
+    text = "".join(traceback.format_exception(error.value))
+    assert PASSWORD not in text
 
 
 def test_a_vault_that_cannot_be_used_is_refused(vault, tmp_path):

@@ -23,9 +23,9 @@ def test_every_artifact_has_a_place_a_hash_and_a_size(name, python):
 
 @pytest.mark.parametrize("name", [name for name in stack_names() if "tensorflowonspark" in load_stack(name).data])
 def test_a_stack_with_tensorflowonspark_has_the_jar_that_reads_tfrecords(name):
-    found = [artifact for artifact in load_stack(name).artifacts() if artifact["name"].endswith(".jar")]
-    assert [artifact["url"].rpartition("/")[2] for artifact in found] == ["tensorflow-hadoop-1.15.0.jar"]
-    assert all(a["url"].startswith("https://") and a["folder"] == "files" and "project" not in a for a in found)
+    jars = [artifact for artifact in load_stack(name).artifacts() if artifact["name"].endswith(".jar")]
+    assert [artifact["url"].rpartition("/")[2] for artifact in jars] == ["tensorflow-hadoop-1.15.0.jar"]
+    assert all(a["url"].startswith("https://") and a["folder"] == "files" and "project" not in a for a in jars)
 
 
 def test_environments_of_different_pythons_have_different_names():

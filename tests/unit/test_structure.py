@@ -114,9 +114,9 @@ def checkout(tmp_path: Path) -> Path:
     ],
 )
 def test_a_place_is_found_and_nothing_else(checkout, measure, places):
-    found = measure(structure.Tree(checkout))
-    assert [place.replace("+  …", "+ …") for place in found.places] == places
-    assert found.count == len(places)
+    measurement = measure(structure.Tree(checkout))
+    assert [place.replace("+  …", "+ …") for place in measurement.places] == places
+    assert measurement.count == len(places)
 
 
 def test_a_count_above_its_limit_fails_and_says_where(checkout, capsys):
@@ -126,9 +126,11 @@ def test_a_count_above_its_limit_fails_and_says_where(checkout, capsys):
         text.replace("import_cycles: 4", "import_cycles: 3"), encoding="utf-8"
     )
     assert structure.main([], checkout) == 1
-    said = capsys.readouterr().out
-    assert "<-- more than its limit" in said
-    assert said.endswith("Only a commit that brings a feature may raise a limit of lines, by what the feature needs.\n")
+    output = capsys.readouterr().out
+    assert "<-- more than its limit" in output
+    assert output.endswith(
+        "Only a commit that brings a feature may raise a limit of lines, by what the feature needs.\n"
+    )
 
 
 def test_limits_are_lowered_and_never_raised(checkout):
@@ -142,10 +144,10 @@ def test_lines_are_counted_by_directory_and_data_is_not(checkout):
     (checkout / "compat").mkdir()
     (checkout / "compat/tensorflow.yml").write_text("x\n" * 99, encoding="utf-8")
     subprocess.run(["git", "add", "compat"], cwd=checkout, check=True)
-    found = {measure.name: measure.count for measure in structure.sizes(structure.Tree(checkout))}
-    assert found["lines_of_tests"] == 500
-    assert found["lines_of_rest"] == lines_of(checkout, ".config/structure.yml", "scripts/shell")
-    assert found["lines"] == sum(count for name, count in found.items() if name != "lines")
+    counts = {measure.name: measure.count for measure in structure.sizes(structure.Tree(checkout))}
+    assert counts["lines_of_tests"] == 500
+    assert counts["lines_of_rest"] == lines_of(checkout, ".config/structure.yml", "scripts/shell")
+    assert counts["lines"] == sum(count for name, count in counts.items() if name != "lines")
 
 
 def lines_of(checkout: Path, *names: str) -> int:

@@ -34,21 +34,21 @@ def planned(host: model.Host) -> model.Plan:
 
 def test_a_service_needs_work_once_and_again_when_it_or_the_environment_changes() -> None:
     host = edge(ANNA)
-    done = after(host, planned(host))
+    edge1 = after(host, planned(host))
     assert "tensorboard" in needs(planned(host), "edge1")
-    assert needs(planned(done), "edge1") == []
-    moved = replace(done, variables={**done.variables, "tensorboard_services": [{**ANNA, "port": 6200}]})
-    assert needs(planned(moved), "edge1") == ["tensorboard"]
-    other = replace(done, variables={**done.variables, "deeplearning_request": "tf1.15-cpu-py27-el7"})
-    assert "tensorboard" in needs(planned(other), "edge1")
+    assert needs(planned(edge1), "edge1") == []
+    moved_host = replace(edge1, variables={**edge1.variables, "tensorboard_services": [{**ANNA, "port": 6200}]})
+    assert needs(planned(moved_host), "edge1") == ["tensorboard"]
+    other_stack = replace(edge1, variables={**edge1.variables, "deeplearning_request": "tf1.15-cpu-py27-el7"})
+    assert "tensorboard" in needs(planned(other_stack), "edge1")
 
 
 def test_services_that_are_no_longer_requested_have_work_until_they_are_gone() -> None:
     host = edge(ANNA)
-    done = after(host, planned(host))
-    left = replace(done, variables={**done.variables, "tensorboard_services": []})
-    assert [(row.component, row.reason) for row in planned(left).rows] == [("tensorboard", "no longer requested")]
-    assert needs(planned(after(left, planned(left))), "edge1") == []
+    current_host = after(host, planned(host))
+    empty_host = replace(current_host, variables={**current_host.variables, "tensorboard_services": []})
+    assert [(row.component, row.reason) for row in planned(empty_host).rows] == [("tensorboard", "no longer requested")]
+    assert needs(planned(after(empty_host, planned(empty_host))), "edge1") == []
 
 
 @pytest.mark.parametrize("group", ["data_nodes", "cdsw_hosts"])
@@ -75,14 +75,14 @@ def test_in_hdfs_with_kerberos_a_service_requires_a_keytab() -> None:
     secure = changed_node(**NAMED, **SECURE)
     login = {"hadoop_principal": "dl@EXAMPLE.COM", "hadoop_keytab": "/etc/keytabs/dl"}
     local = {**ANNA, "directory": "/home/anna/runs"}
-    for service, refused in ((ANNA, True), ({**ANNA, **LOGIN}, False), (local, False)):
+    for service, is_refused in ((ANNA, True), ({**ANNA, **LOGIN}, False), (local, False)):
         host = make_host("edge1", ("edge_nodes",), secure, tensorboard_services=[service], **login)
-        assert ("requires Kerberos, but no keytab" in planned(host).failure()) is refused
+        assert ("requires Kerberos, but no keytab" in planned(host).failure()) is is_refused
 
 
 def test_a_stack_without_tensorboard_is_refused() -> None:
-    given = {"deeplearning_request": "tf2.21-cpu-py311", "tensorboard_services": [ANNA]}
-    host = make_host("edge1", ("edge_nodes",), el9_node("3.11", **NAMED), **given)
+    variables = {"deeplearning_request": "tf2.21-cpu-py311", "tensorboard_services": [ANNA]}
+    host = make_host("edge1", ("edge_nodes",), el9_node("3.11", **NAMED), **variables)
     assert "requires TensorBoard, but tf2.21-cpu-py311 has none" in planned(host).failure()
 
 
@@ -95,8 +95,8 @@ def test_a_stack_without_tensorboard_is_refused() -> None:
     ],
 )
 def test_what_systemd_would_read_otherwise_is_refused(change: dict[str, Any]) -> None:
-    accepted = {"tensorboard_services": [{**ANNA, **LOGIN}]}
-    assert inputs.check(accepted, REPOSITORY).problems == []
+    variables = {"tensorboard_services": [{**ANNA, **LOGIN}]}
+    assert inputs.check(variables, REPOSITORY).problems == []
     (problem,) = inputs.check({"tensorboard_services": [{**ANNA, **LOGIN, **change}]}, REPOSITORY).problems
     assert problem.startswith("tensorboard_services must be ")
 

@@ -100,9 +100,9 @@ def test_the_white_papers_answers_for_1_6() -> None:
         "cuda_headers": {**INFO["cuda_headers"], "found": ["8000"]},
         "cudnn_headers": {**INFO["cudnn_headers"], "found": ["6", "0", "21"]},
     }
-    made = work({**old, **toolkit}, version="1.6.0", tag="v1.6.0", cuda=cuda, capabilities=["6.0"])
-    assert made["problems"] == []
-    answers = made["spec"]["answers"]
+    result = work({**old, **toolkit}, version="1.6.0", tag="v1.6.0", cuda=cuda, capabilities=["6.0"])
+    assert result["problems"] == []
+    answers = result["spec"]["answers"]
     yes = {name for name, value in answers.items() if value == "1" and name.startswith("TF_NEED")}
     assert yes == {"TF_NEED_JEMALLOC", "TF_NEED_HDFS", "TF_NEED_KAFKA", "TF_NEED_CUDA"}
     assert answers["CUDA_TOOLKIT_PATH"] == answers["CUDNN_INSTALL_PATH"] == "/usr/local/cuda-8.0"
@@ -113,8 +113,8 @@ def test_the_white_papers_answers_for_1_6() -> None:
 @pytest.mark.parametrize("row", compat.load().rows("tensorflow_build", "profiles"), ids=lambda row: row["profile"])
 @pytest.mark.parametrize("cuda", [{}, CUDA], ids=["cpu", "gpu"])
 def test_no_placeholder_of_any_profile_reaches_configure(row: compat.Row, cuda: dict[str, str]) -> None:
-    given = {**GIVEN, "version": f"{row['lines']['last']}.0", "cuda": cuda, "capabilities": ["7.0"]}
-    answers = build.configure_answers(given, {**INFO, "clang": {"path": "/usr/bin/clang", "version": "17"}}, row)
+    inputs = {**GIVEN, "version": f"{row['lines']['last']}.0", "cuda": cuda, "capabilities": ["7.0"]}
+    answers = build.configure_answers(inputs, {**INFO, "clang": {"path": "/usr/bin/clang", "version": "17"}}, row)
     assert [name for name, value in answers.items() if "<" in value] == []
     assert "native" not in answers["CC_OPT_FLAGS"]
 
@@ -181,9 +181,9 @@ def test_the_memory_of_bazel_is_capped() -> None:
     ],
 )
 def test_the_key_changes_with_what_decides_the_wheel(info: dict[str, Any], given: dict[str, Any]) -> None:
-    made = work(info, **given)
-    assert made["problems"] == []
-    assert made["key"] != work()["key"]
+    result = work(info, **given)
+    assert result["problems"] == []
+    assert result["key"] != work()["key"]
 
 
 def test_the_key_stays_where_only_the_speed_differs() -> None:
@@ -220,9 +220,9 @@ def test_the_key_stays_where_only_the_speed_differs() -> None:
     ],
 )  # fmt: skip
 def test_refusals(info: dict[str, Any], given: dict[str, Any], words: str) -> None:
-    made = work(info, **given)
-    assert words in " ".join(made["problems"])
-    assert (made["key"], made["spec"]) == ("", {})
+    result = work(info, **given)
+    assert words in " ".join(result["problems"])
+    assert (result["key"], result["spec"]) == ("", {})
 
 
 def test_everything_that_is_missing_is_named_at_once() -> None:
@@ -256,9 +256,9 @@ def test_the_last_counters_of_bazel_count() -> None:
 
 
 def new_build(root: Path) -> tensorflow_builder.Build:
-    made = tensorflow_builder.Build(str(root), "key", {"version": "1.15.0", "jobs": 8, "timeout": 60})
-    os.makedirs(made.place)
-    return made
+    builder = tensorflow_builder.Build(str(root), "key", {"version": "1.15.0", "jobs": 8, "timeout": 60})
+    os.makedirs(builder.place)
+    return builder
 
 
 @pytest.mark.parametrize(
@@ -272,18 +272,18 @@ def new_build(root: Path) -> tensorflow_builder.Build:
     ],
 )
 def test_why_bazel_ended(tmp_path: Path, log: str, status: int, words: str) -> None:
-    made = new_build(tmp_path)
-    Path(made.log).write_text(f"$ ./configure\n\n$ bazel build\n{log}\n", encoding="utf-8")
+    builder = new_build(tmp_path)
+    Path(builder.log).write_text(f"$ ./configure\n\n$ bazel build\n{log}\n", encoding="utf-8")
     answer = tensorflow_builder.processes.Answer(status, "", "", False, "ended")
-    assert words in made.why(answer)
-    assert "what is compiled stays" in made.why(answer)
+    assert words in builder.why(answer)
+    assert "what is compiled stays" in builder.why(answer)
 
 
 def test_a_disk_that_is_full_before_bazel_builds_is_named_too(tmp_path: Path) -> None:
     """configure starts bazel, which unpacks itself."""
-    said = (1, "", "OSError: [Errno 28] No space left on device", False, "configure ended with status 1")
+    fields = (1, "", "OSError: [Errno 28] No space left on device", False, "configure ended with status 1")
     with pytest.raises(tensorflow_builder.Failed, match="is full. Free some space there"):
-        new_build(tmp_path).need(tensorflow_builder.processes.Answer(*said), "configure must succeed")
+        new_build(tmp_path).need(tensorflow_builder.processes.Answer(*fields), "configure must succeed")
 
 
 @pytest.mark.parametrize(("left", "words"), [(100, "is full. Free some space there"), (10**6, "status 36")])
@@ -291,40 +291,40 @@ def test_a_disk_that_is_full_is_named_where_no_program_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, left: int, words: str
 ) -> None:
     """bazel's write of its own files ends in the middle, without an error, and then bazel with status 36."""
-    made = new_build(tmp_path)
+    builder = new_build(tmp_path)
     monkeypatch.setattr(tensorflow_builder.os, "statvfs", lambda _: SimpleNamespace(f_bavail=left, f_frsize=4096))
     answer = tensorflow_builder.processes.Answer(36, "", "", False, "bazel version ended with status 36")
     with pytest.raises(tensorflow_builder.Failed, match=words):
-        made.need(answer, "configure must succeed")
-    assert words in made.why(answer)
+        builder.need(answer, "configure must succeed")
+    assert words in builder.why(answer)
 
 
 def test_a_disk_that_is_full_where_the_build_itself_writes_is_named_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = new_build(tmp_path)
+    builder = new_build(tmp_path)
 
     def fill() -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(made, "do_source", fill)
-    made.run()
-    status = json.loads((Path(made.place) / "status.json").read_text(encoding="utf-8"))
+    monkeypatch.setattr(builder, "do_source", fill)
+    builder.run()
+    status = json.loads((Path(builder.place) / "status.json").read_text(encoding="utf-8"))
     assert "is full. Free some space there. Run the same command again" in status["message"]
 
 
 def test_the_status_of_a_build_that_filled_the_disk_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = new_build(tmp_path)
-    Path(made.reserve).write_bytes(b"0")
+    builder = new_build(tmp_path)
+    Path(builder.reserve).write_bytes(b"0")
 
     def write(path: str, value: Any) -> None:
-        if os.path.exists(made.reserve):
+        if os.path.exists(builder.reserve):
             raise OSError(28, "No space left on device")
         Path(path).write_text(json.dumps(value), encoding="utf-8")
 
     monkeypatch.setattr(tensorflow_builder, "write_json", write)
-    made.tell("failed", "build", "The file system is full.")
-    assert json.loads((Path(made.place) / "status.json").read_text(encoding="utf-8"))["state"] == "failed"
+    builder.tell("failed", "build", "The file system is full.")
+    assert json.loads((Path(builder.place) / "status.json").read_text(encoding="utf-8"))["state"] == "failed"
 
 
 @pytest.mark.parametrize("kind", ["link", "directory", "pipe", "of another user"])
@@ -409,8 +409,8 @@ def test_a_wheel_that_lacks_something_does_not(
 def status(root: Path, key: str, **changes: str) -> None:
     place = root / "builds" / key
     place.mkdir(parents=True)
-    found = {"state": "running", "step": "build", "message": "", "key": key, "log": str(place / "build.log")}
-    (place / "status.json").write_text(json.dumps({**found, **changes}), encoding="utf-8")
+    fields = {"state": "running", "step": "build", "message": "", "key": key, "log": str(place / "build.log")}
+    (place / "status.json").write_text(json.dumps({**fields, **changes}), encoding="utf-8")
     (root / "running.json").write_text(json.dumps({"key": key, "pid": 1}), encoding="utf-8")
 
 
@@ -422,8 +422,8 @@ def test_a_build_that_runs_tells_its_counters(tmp_path: Path) -> None:
     status(tmp_path, "key")
     (tmp_path / "builds/key/build.log").write_text("$ bazel\n[3 / 9] Compiling\n", encoding="utf-8")
     with HostLock("building", 0, str(tmp_path)):
-        found = asked(tmp_path, "key")
-    assert (found["build_state"], found["step"], found["actions"]) == ("running", "build", [3, 9])
+        result = asked(tmp_path, "key")
+    assert (result["build_state"], result["step"], result["actions"]) == ("running", "build", [3, 9])
 
 
 def test_a_build_whose_process_is_gone_was_stopped(tmp_path: Path) -> None:
@@ -441,8 +441,8 @@ def test_another_build_that_runs_is_not_this_one(tmp_path: Path) -> None:
 def test_while_another_wheel_is_built_a_build_is_refused(tmp_path: Path) -> None:
     status(tmp_path, "other")
     with HostLock("building", 0, str(tmp_path)):
-        found = host_modules.run("tensorflow_build", root=str(tmp_path), key="key", spec={"version": "1.15.0"})
-    assert "One build at a time" in found["msg"]
+        result = host_modules.run("tensorflow_build", root=str(tmp_path), key="key", spec={"version": "1.15.0"})
+    assert "One build at a time" in result["msg"]
 
 
 @pytest.mark.parametrize("told", [True, False])
@@ -468,8 +468,8 @@ def starting(root: Path) -> subprocess.Popen[str]:
 def killed(root: Path, key: str) -> None:
     """The build "key" runs no longer; the last process that told of itself, and is gone, built this key."""
     status(root, "key")
-    gone = subprocess.run(["sh", "-c", "echo $$"], capture_output=True, text=True, check=True)
-    (root / "running.json").write_text(json.dumps({"key": key, "pid": int(gone.stdout)}), encoding="utf-8")
+    process = subprocess.run(["sh", "-c", "echo $$"], capture_output=True, text=True, check=True)
+    (root / "running.json").write_text(json.dumps({"key": key, "pid": int(process.stdout)}), encoding="utf-8")
 
 
 def test_a_build_that_has_not_told_its_key_yet_is_waited_for(tmp_path: Path) -> None:
@@ -479,8 +479,8 @@ def test_a_build_that_has_not_told_its_key_yet_is_waited_for(tmp_path: Path) -> 
         process = starting(tmp_path)
         time.sleep(2)
         (tmp_path / "running.json").write_text(json.dumps({"key": "key", "pid": os.getpid()}), encoding="utf-8")
-        found = host_modules.answer(process)
-    assert (found.get("msg"), found["changed"], found["build_state"]) == (None, False, "running")
+        result = host_modules.answer(process)
+    assert (result.get("msg"), result["changed"], result["build_state"]) == (None, False, "running")
 
 
 def test_who_asks_for_a_killed_build_does_not_hold_up_its_resumption(tmp_path: Path) -> None:
@@ -497,15 +497,15 @@ def test_a_wheel_that_another_start_has_just_published_is_not_built_again(tmp_pa
         process = starting(tmp_path)
         time.sleep(2)
         published(tmp_path, "key")
-    found = host_modules.answer(process)
-    assert (found["changed"], found["build_state"]) == (False, "done")
+    result = host_modules.answer(process)
+    assert (result["changed"], result["build_state"]) == (False, "done")
 
 
 def test_a_lock_whose_holder_tells_nothing_is_named(tmp_path: Path) -> None:
     with HostLock("something", 0, str(tmp_path)):
-        found = host_modules.answer(starting(tmp_path))
-    assert "is held, but no build tells of itself" in found["msg"]
-    assert f"fuser -v {tmp_path}/.lock" in found["msg"]
+        result = host_modules.answer(starting(tmp_path))
+    assert "is held, but no build tells of itself" in result["msg"]
+    assert f"fuser -v {tmp_path}/.lock" in result["msg"]
 
 
 def test_a_build_that_ends_while_it_is_asked_for_has_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -520,8 +520,8 @@ def test_a_build_that_ends_while_it_is_asked_for_has_its_end(tmp_path: Path, mon
         return False
 
     monkeypatch.setattr(module, "is_held", ends)
-    found = module.progress(str(tmp_path), "key")
-    assert (found["build_state"], found["message"]) == ("failed", "why")
+    result = module.progress(str(tmp_path), "key")
+    assert (result["build_state"], result["message"]) == ("failed", "why")
 
 
 def published(root: Path, key: str, content: bytes = b"wheel") -> None:
@@ -534,8 +534,8 @@ def published(root: Path, key: str, content: bytes = b"wheel") -> None:
 
 def test_a_published_wheel_is_not_built_again(tmp_path: Path) -> None:
     published(tmp_path, "key")
-    found = host_modules.run("tensorflow_build", root=str(tmp_path), key="key", spec={"version": "1.15.0"})
-    assert (found["changed"], found["build_state"]) == (False, "done")
+    result = host_modules.run("tensorflow_build", root=str(tmp_path), key="key", spec={"version": "1.15.0"})
+    assert (result["changed"], result["build_state"]) == (False, "done")
 
 
 def test_a_build_goes_on_without_its_caller_and_reports_why_it_failed(tmp_path: Path) -> None:
@@ -544,9 +544,11 @@ def test_a_build_goes_on_without_its_caller_and_reports_why_it_failed(tmp_path: 
     end = time.monotonic() + 30
     while asked(tmp_path, "key")["build_state"] == "running" and time.monotonic() < end:
         time.sleep(0.1)
-    found = asked(tmp_path, "key")
-    assert found["build_state"] == "failed"
-    assert "/nowhere.bundle must have the tag v1" in found["message"] or seclusion.Seclusion.REFUSED in found["message"]
+    result = asked(tmp_path, "key")
+    assert result["build_state"] == "failed"
+    assert (
+        "/nowhere.bundle must have the tag v1" in result["message"] or seclusion.Seclusion.REFUSED in result["message"]
+    )
 
 
 def test_the_stand_ins_configure_knows_its_version_and_asks_what_the_profile_answers(tmp_path: Path) -> None:
@@ -565,8 +567,8 @@ def test_the_stand_ins_configure_knows_its_version_and_asks_what_the_profile_ans
         return tensorflow_builder.unanswered(answer.stdout)
 
     assert asked(answers) == []
-    lacking = {name: value for name, value in answers.items() if name != "TF_NEED_ROCM"}
-    assert asked(lacking) == ["Do you wish to build TensorFlow with ROCm support?"]
+    incomplete_answers = {name: value for name, value in answers.items() if name != "TF_NEED_ROCM"}
+    assert asked(incomplete_answers) == ["Do you wish to build TensorFlow with ROCm support?"]
 
 
 # --- following a build ----------------------------------------------------------------------------------------------
@@ -596,16 +598,16 @@ def follow(answers: list[Any], check: bool = False, started: dict[str, Any] | No
     action.args = {"root": "/x", "key": KEY, "spec": {"version": "1.15.0", "provenance": DECIDED}}
     action._task = SimpleNamespace(check_mode=check, action="tensorflow_build", args=action.args)
     action.variables, action.changed, action.diff = {"inventory_hostname": "build01"}, False, []
-    waiting = [{"changed": True, **(started or RUNNING)}, *answers]
+    results = [{"changed": True, **(started or RUNNING)}, *answers]
 
     def ask(name: str, **_: Any) -> Any:
-        answer = waiting.pop(0)
+        answer = results.pop(0)
         if isinstance(answer, Exception):
             raise answer
         return answer
 
     action.ask_module = ask
-    return {**action.act(), "changed": action.changed, "left": waiting}
+    return {**action.act(), "changed": action.changed, "left": results}
 
 
 def test_a_build_is_followed_to_its_end() -> None:
@@ -631,13 +633,13 @@ def test_a_name_that_a_build_host_answers_is_no_path_of_the_controller(change: d
 
 
 def test_what_was_decided_about_a_wheel_is_not_the_hosts_to_say() -> None:
-    said = {**PROVENANCE, "version": "1.15.0\nevil==1", "commit": "{{ x }}", "more": "text"}
-    assert follow([{**DONE, "provenance": said}])["provenance"] == PROVENANCE
+    provenance = {**PROVENANCE, "version": "1.15.0\nevil==1", "commit": "{{ x }}", "more": "text"}
+    assert follow([{**DONE, "provenance": provenance}])["provenance"] == PROVENANCE
 
 
 def test_a_lost_connection_does_not_end_it() -> None:
-    lost = AnsibleConnectionFailure("No route to host")
-    assert follow([RUNNING, lost, lost, DONE])["left"] == []
+    failure = AnsibleConnectionFailure("No route to host")
+    assert follow([RUNNING, failure, failure, DONE])["left"] == []
 
 
 @pytest.mark.parametrize(

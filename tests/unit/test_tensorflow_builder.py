@@ -98,10 +98,10 @@ def until(root: Path, *states: str, step: str = "") -> dict[str, Any]:
     """The answer when the build is in one of these states, and at this step."""
     end = time.monotonic() + LIMIT
     while True:
-        found = host_modules.run("tensorflow_build", root=str(root), key=KEY, state="asked")
-        if found["build_state"] in states and step in ("", found["step"]):
-            return found
-        assert time.monotonic() < end, found
+        result = host_modules.run("tensorflow_build", root=str(root), key=KEY, state="asked")
+        if result["build_state"] in states and step in ("", result["step"]):
+            return result
+        assert time.monotonic() < end, result
         time.sleep(0.05)
 
 
@@ -123,30 +123,30 @@ def building(root: Path) -> None:
 
 
 def bazel_process(root: Path) -> int:
-    wanted = f"/bin/sh\0{root}/bin/bazel\0".encode()
-    found = []
+    command = f"/bin/sh\0{root}/bin/bazel\0".encode()
+    pids = []
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         try:
             words = path.read_bytes()
         except OSError:
             continue  # it has ended
-        if words.startswith(wanted) and b"\0build\0" in words:
-            found.append(int(path.parent.name))
-    return min(found)  # a shell's child, which came later, has its words until it is another program
+        if words.startswith(command) and b"\0build\0" in words:
+            pids.append(int(path.parent.name))
+    return min(pids)  # a shell's child, which came later, has its words until it is another program
 
 
 def test_a_build_publishes_the_wheel_with_its_provenance_and_is_not_repeated(site: Path) -> None:
     assert start(site)["changed"]
-    found = until(site, "done", "failed", "stopped")
-    assert found["build_state"] == "done", found
-    wheel = found["provenance"]["wheel"]
+    result = until(site, "done", "failed", "stopped")
+    assert result["build_state"] == "done", result
+    wheel = result["provenance"]["wheel"]
     assert wheel["name"] == "tensorflow-1.15.0-03f3f3f3f3f3f-cp27-cp27mu-linux_x86_64.whl"
     assert (site / "published" / KEY / wheel["name"]).stat().st_size == wheel["size"]
-    assert found["provenance"]["check"]["hdfs"] is True
+    assert result["provenance"]["check"]["hdfs"] is True
     # Without memory the kernel ends a build before the host's services, of which a data node has some.
     assert (site / "first_to_end").read_text(encoding="utf-8") == "500\n"
-    again = start(site)
-    assert (again["changed"], again["build_state"], started(site)) == (False, "done", 1)
+    second_result = start(site)
+    assert (second_result["changed"], second_result["build_state"], started(site)) == (False, "done", 1)
 
 
 def test_two_starts_at_once_are_one_build(site: Path) -> None:
@@ -207,22 +207,22 @@ def compiling(site: Path) -> int:
 
 def test_a_bazel_that_is_killed_takes_its_compilers_with_it(site: Path) -> None:
     """They would hold the memory that the next try, with fewer jobs, needs."""
-    left = compiling(site)
+    pid = compiling(site)
     os.kill(bazel_process(site), signal.SIGKILL)
     until(site, "failed", step="build")
-    assert not runs(left)
+    assert not runs(pid)
 
 
 def test_a_build_that_is_resumed_ends_the_compilers_of_the_one_that_was_killed(site: Path) -> None:
-    left = compiling(site)
+    pid = compiling(site)
     os.kill(json.loads((site / "running.json").read_text(encoding="utf-8"))["pid"], signal.SIGKILL)
     until(site, "stopped", step="build")
-    assert runs(left)  # nobody is there who could end it
+    assert runs(pid)  # nobody is there who could end it
     for name in ("slow", "compiling"):
         (site / name).unlink()
     start(site)
     until(site, "done")
-    assert not runs(left)
+    assert not runs(pid)
 
 
 @pytest.mark.parametrize(

@@ -20,8 +20,8 @@ def path(tmp_path):
 
 
 def record(**changes) -> tested.Record:
-    made = tested.Record(STACK.name, PYTHON, tested.digest(STACK, PYTHON), "el9", "2026-11-01", dict(ANSWERS))
-    return dataclasses.replace(made, **changes)
+    record = tested.Record(STACK.name, PYTHON, tested.digest(STACK, PYTHON), "el9", "2026-11-01", dict(ANSWERS))
+    return dataclasses.replace(record, **changes)
 
 
 def test_the_page_is_current_and_has_every_lock():
@@ -41,8 +41,8 @@ def test_a_lock_that_changed_since_counts_as_not_tested(path):
 
 
 def test_the_digest_changes_with_any_artifact():
-    changed = dataclasses.replace(STACK, data={**STACK.data, "files": []})
-    assert tested.digest(changed, PYTHON) != tested.digest(STACK, PYTHON)
+    changed_stack = dataclasses.replace(STACK, data={**STACK.data, "files": []})
+    assert tested.digest(changed_stack, PYTHON) != tested.digest(STACK, PYTHON)
     assert tested.digest(STACK, "3.9") != tested.digest(STACK, PYTHON)
 
 
@@ -97,12 +97,12 @@ def test_gpu_stacks_from_2_14_on_carry_cuda_as_the_stack_says():
         if "cuda" not in stack.data or version < (2, 14):
             continue
         for python in stack.pythons:
-            locked = {entry.project: entry.version for entry in stack.lock(python).entries}
-            other = re.search(r"-cuda([0-9.]+)-", name)  # newer libraries than those that TensorFlow was built with
-            cuda = other[1] if other else stack.data["cuda"]
-            assert locked["nvidia-cuda-runtime-cu12"].startswith(cuda + ".")
-            assert locked["nvidia-cudnn-cu12"].startswith(stack.data["cudnn"] + ".")
-            assert locked["nvidia-nccl-cu12"] == stack.data.get("nccl", locked["nvidia-nccl-cu12"])
+            locked_versions = {entry.project: entry.version for entry in stack.lock(python).entries}
+            match = re.search(r"-cuda([0-9.]+)-", name)  # newer libraries than those that TensorFlow was built with
+            cuda = match[1] if match else stack.data["cuda"]
+            assert locked_versions["nvidia-cuda-runtime-cu12"].startswith(cuda + ".")
+            assert locked_versions["nvidia-cudnn-cu12"].startswith(stack.data["cudnn"] + ".")
+            assert locked_versions["nvidia-nccl-cu12"] == stack.data.get("nccl", locked_versions["nvidia-nccl-cu12"])
 
 
 def test_cpu_stacks_say_so_in_their_name():
@@ -114,9 +114,9 @@ def test_docs_writes_every_page_that_is_not_current(monkeypatch, tmp_path, capsy
         monkeypatch.setattr(source, "PAGE", tmp_path / source.PAGE.name)
     names = ["compatibility.md", "inputs.md", "stacks.md"]
     assert stack.main(["docs", "--check"], COMMANDS) == 1
-    said = capsys.readouterr().out
-    assert [name for name in names if f"docs/{name} is not what" in said] == names
-    assert said.count("Run scripts/stack docs") == 3
+    output = capsys.readouterr().out
+    assert [name for name in names if f"docs/{name} is not what" in output] == names
+    assert output.count("Run scripts/stack docs") == 3
     assert list(tmp_path.iterdir()) == []
     assert stack.main(["docs"], COMMANDS) == 0
     assert stack.main(["docs", "--check"], COMMANDS) == 0

@@ -43,9 +43,9 @@ def edge(host: SimpleNamespace) -> SimpleNamespace:
     root = str(host.environment)
     sizes = {path: status.st_size for path, status in environment_tree.entries(root.encode())}
     digests = environment_bytes.contents(root, sizes)
-    listed = environment_bytes.manifest({path: (digests[path], size) for path, size in sizes.items()})
-    (host.environment / ".deeplearning/files.txt").write_bytes(listed)
-    seal = {"files_sha256": hashlib.sha256(listed).hexdigest(), "contents_sha256": "e816b0467f4a" + 52 * "0"}
+    manifest = environment_bytes.manifest({path: (digests[path], size) for path, size in sizes.items()})
+    (host.environment / ".deeplearning/files.txt").write_bytes(manifest)
+    seal = {"files_sha256": hashlib.sha256(manifest).hexdigest(), "contents_sha256": "e816b0467f4a" + 52 * "0"}
     (host.environment / ".deeplearning/sealed.json").write_text(json.dumps(seal))
     aside = host.tmp / "aside"
     aside.mkdir()
@@ -63,19 +63,19 @@ def in_hdfs(edge: SimpleNamespace) -> list[str]:
 @pytest.mark.parametrize("python", HOST_PYTHONS)
 def test_the_archive_has_the_sealed_environment_and_nothing_else(edge: SimpleNamespace, python: str) -> None:
     (edge.environment / "lib/added.txt").write_text("after the seal")
-    done = submit(edge, "--archive", DIRECTORY, python=python)
-    assert done.code == 0, done.error
-    there = edge.tmp / "there"
-    there.mkdir()
-    subprocess.run(["tar", "-C", there, "-xf", edge.archive], check=True)  # as a NodeManager does
+    completed = submit(edge, "--archive", DIRECTORY, python=python)
+    assert completed.code == 0, completed.error
+    root = edge.tmp / "there"
+    root.mkdir()
+    subprocess.run(["tar", "-C", root, "-xf", edge.archive], check=True)  # as a NodeManager does
     with tarfile.open(edge.archive) as archive:
         assert {(member.uid, member.gid, member.mtime) for member in archive} == {(0, 0, 315532800)}
-    names = sorted(str(path.relative_to(there)) for path in there.rglob("*") if not path.is_dir() or path.is_symlink())
+    names = sorted(str(path.relative_to(root)) for path in root.rglob("*") if not path.is_dir() or path.is_symlink())
     assert names == ["bin/python", SITE + "größe.py", SITE + "large.so", "lib64"]
     for name in names:
-        packed, sealed = (environment_bytes.content(bytes(tree / name)) for tree in (there, edge.environment))
-        assert packed == sealed
-    assert [os.access(there / name, os.X_OK) for name in ("bin/python", SITE + "large.so")] == [True, False]
+        copy, original = (environment_bytes.content(bytes(tree / name)) for tree in (root, edge.environment))
+        assert copy == original
+    assert [os.access(root / name, os.X_OK) for name in ("bin/python", SITE + "large.so")] == [True, False]
     assert edge.archive.stat().st_mode & 0o777 == 0o644
 
 
@@ -95,9 +95,9 @@ def test_the_first_job_packs_it_and_the_next_ones_find_it(edge: SimpleNamespace)
     ("mode", "driver"), [("client", HERE), ("cluster", THERE)], ids=["the driver is here", "the driver is there"]
 )
 def test_executors_use_what_they_unpack_and_a_driver_on_this_host_what_it_has(mode: str, driver: str) -> None:
-    made = told("--archive", DIRECTORY, "--deploy-mode", mode)
-    assert {made[name] for name in ("spark.pyspark.python", "spark.executorEnv.PYSPARK_PYTHON")} == {THERE}
-    assert made["spark.pyspark.driver.python"] == driver
+    settings = told("--archive", DIRECTORY, "--deploy-mode", mode)
+    assert {settings[name] for name in ("spark.pyspark.python", "spark.executorEnv.PYSPARK_PYTHON")} == {THERE}
+    assert settings["spark.pyspark.driver.python"] == driver
 
 
 def test_the_driver_tells_executors_their_own_python(edge: SimpleNamespace) -> None:
@@ -127,10 +127,10 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_a_damaged_environment_goes_nowhere(edge: SimpleNamespace, damage: str) -> None:
     DAMAGES[damage](edge.environment)
-    done = submit(edge, "--archive", DIRECTORY)
-    assert done.code == 3, done.error
-    assert "must be as it was sealed, but is not: " in done.error
-    assert "Ask the operator for ansible-playbook site.yml" in done.error
+    completed = submit(edge, "--archive", DIRECTORY)
+    assert completed.code == 3, completed.error
+    assert "must be as it was sealed, but is not: " in completed.error
+    assert "Ask the operator for ansible-playbook site.yml" in completed.error
     assert in_hdfs(edge) == []
     assert not (edge.tmp / "command").exists(), "nothing was submitted"
 
@@ -141,9 +141,9 @@ def test_an_archive_that_cannot_be_put_is_reported_and_leaves_nothing(edge: Simp
     text = command.read_text().replace('"$action" = nothing', f'"$action" = {broken}')
     command.unlink()
     executable(command, text)
-    done = submit(edge, "--archive", DIRECTORY)
-    assert done.code == 3, done.error
-    assert f"{broken}: Permission denied. Check that HDFS is up, and that you may write to" in done.error
+    completed = submit(edge, "--archive", DIRECTORY)
+    assert completed.code == 3, completed.error
+    assert f"{broken}: Permission denied. Check that HDFS is up, and that you may write to" in completed.error
     assert in_hdfs(edge) == []
     assert not (edge.tmp / "command").exists()
 
@@ -155,10 +155,10 @@ def test_an_archive_that_others_can_replace_is_refused(edge: SimpleNamespace, pl
     assert submit(edge, "--archive", DIRECTORY).code == 0
     (edge.tmp / "command").unlink()
     (edge.archive if place == "archive" else edge.archive.parent).chmod(mode)
-    done = submit(edge, "--archive", DIRECTORY)
-    assert done.code == 3, done.error
+    completed = submit(edge, "--archive", DIRECTORY)
+    assert completed.code == 3, completed.error
     name = f"{DIRECTORY}/{edge.archive.name}" if place == "archive" else DIRECTORY
-    assert f"hdfs dfs -chmod go-w {name}" in done.error
+    assert f"hdfs dfs -chmod go-w {name}" in completed.error
     assert not (edge.tmp / "command").exists()
 
 
@@ -180,9 +180,9 @@ def test_an_address_that_hdfs_does_not_know_is_reported(edge: SimpleNamespace) -
     (edge.tmp / "unknown").write_text(UNKNOWN)
     command = f'#!/bin/sh\nsed "s/-ACTION/$2/" {edge.tmp}/unknown >&2; exit 255\n'
     executable(edge.hdfs.tmp_path / "hadoop/bin/hdfs", command)
-    done = submit(edge, "--archive", "hdfs://nowhere:8020/envs")
-    assert done.code == 3, done.error
-    assert "answered: -mkdir: java.net.UnknownHostException: nowhere. Check that" in done.error
+    completed = submit(edge, "--archive", "hdfs://nowhere:8020/envs")
+    assert completed.code == 3, completed.error
+    assert "answered: -mkdir: java.net.UnknownHostException: nowhere. Check that" in completed.error
 
 
 def test_a_disk_that_cannot_be_read_ends_the_upload(edge: SimpleNamespace) -> None:
@@ -223,17 +223,17 @@ def test_it_is_put_as_the_user_of_the_job(
 
 
 def test_a_dry_run_packs_nothing(edge: SimpleNamespace) -> None:
-    done = submit(edge, "--archive", DIRECTORY, "--dry-run")
-    assert "--archives ARCHIVE#deeplearning-environment" in done.output
+    completed = submit(edge, "--archive", DIRECTORY, "--dry-run")
+    assert "--archives ARCHIVE#deeplearning-environment" in completed.output
     assert edge.hdfs.actions == []
 
 
 def test_a_directory_that_hosts_do_not_share_is_wrong_usage(edge: SimpleNamespace) -> None:
-    done = submit(edge, "--archive", "envs")
-    assert done.code == 2
-    assert "all hosts must reach it, as hdfs:///user/me/DIR, but this is 'envs'" in done.error
+    completed = submit(edge, "--archive", "envs")
+    assert completed.code == 2
+    assert "all hosts must reach it, as hdfs:///user/me/DIR, but this is 'envs'" in completed.error
 
 
 def test_a_host_without_python_is_explained() -> None:
-    said = 'java.io.IOException: Cannot run program "./deeplearning-environment/bin/python": error=2, No such file'
-    assert "the Python of this host, which --archive does not bring" in hints.hints(said)[0]
+    message = 'java.io.IOException: Cannot run program "./deeplearning-environment/bin/python": error=2, No such file'
+    assert "the Python of this host, which --archive does not bring" in hints.hints(message)[0]

@@ -67,12 +67,12 @@ def test_the_script_goes_with_the_job_and_nothing_of_it_stays(host: SimpleNamesp
 
 @pytest.mark.parametrize("local", [True, False])
 def test_this_hosts_own_process_sees_no_gpu_either(host: SimpleNamespace, local: bool) -> None:
-    shown = 'echo "visible=<$CUDA_VISIBLE_DEVICES> $CUDA_DEVICE_ORDER"'
-    host.spark_submit(shown)
+    command = 'echo "visible=<$CUDA_VISIBLE_DEVICES> $CUDA_DEVICE_ORDER"'
+    host.spark_submit(command)
     python = host.root / "envs/tf-0123456789ab/bin/python"
-    python.write_text(f"#!/bin/sh\n{shown}\n")
-    done = submit(host, "--gpus", "0", *(["--local"] if local else []))
-    assert (done.code, done.output) == (0, "visible=<> PCI_BUS_ID\n")
+    python.write_text(f"#!/bin/sh\n{command}\n")
+    completed = submit(host, "--gpus", "0", *(["--local"] if local else []))
+    assert (completed.code, completed.output) == (0, "visible=<> PCI_BUS_ID\n")
 
 
 @pytest.mark.parametrize(
@@ -87,10 +87,10 @@ def test_this_hosts_own_process_sees_no_gpu_either(host: SimpleNamespace, local:
 def test_no_more_executors_fit_onto_a_node_than_per_node_says(
     host: SimpleNamespace, asked: list[str], memory: int
 ) -> None:
-    small, large, lost = (gpu_node(name, 0) for name in ("data1", "data2", "data3"))
+    small, large, lost_node = (gpu_node(name, 0) for name in ("data1", "data2", "data3"))
     large.update(availMemoryMB=2048, usedMemoryMB=10240)  # what others use now counts as well
-    lost.update(state="LOST", availMemoryMB=0, usedMemoryMB=0)
-    host.yarn.nodes = [small, large, lost]
+    lost_node.update(state="LOST", availMemoryMB=0, usedMemoryMB=0)
+    host.yarn.nodes = [small, large, lost_node]
     host.spark_submit(f'cp "$2" {host.tmp}/settings')
     assert submit(host, *asked).code == 0
     settings = dict(line.split(" ", 1) for line in (host.tmp / "settings").read_text().splitlines())
@@ -100,10 +100,10 @@ def test_no_more_executors_fit_onto_a_node_than_per_node_says(
 
 def test_per_node_without_an_answer_of_yarn_is_refused(host: SimpleNamespace) -> None:
     host.yarn.nodes = [{**gpu_node("data1", 0), "state": "LOST"}]
-    done = submit(host, "--per-node", "1")
-    assert done.code == 3
+    completed = submit(host, "--per-node", "1")
+    assert completed.code == 3
     words = "--per-node 1 requires the memory of YARN's nodes, but the ResourceManager names no running one"
-    assert words in done.error
+    assert words in completed.error
 
 
 def with_jars(host: SimpleNamespace, jars: list[str]) -> None:
@@ -125,9 +125,9 @@ def with_jars(host: SimpleNamespace, jars: list[str]) -> None:
 )
 def test_a_spark_that_would_start_without_gpus_is_refused(host: SimpleNamespace, jars: list[str], words: str) -> None:
     with_jars(host, jars)
-    done = submit(host, "--gpus", "1")
-    assert done.code == outcome.NOT_READY
-    assert words in done.error
+    completed = submit(host, "--gpus", "1")
+    assert completed.code == outcome.NOT_READY
+    assert words in completed.error
     assert not (host.tmp / "settings").exists()
     assert submit(host, "--gpus", "0").code == 0
 
@@ -159,10 +159,10 @@ def test_gpus_that_yarn_has_nowhere_are_refused_before_anything_starts(
     host: SimpleNamespace, arguments: list[str], nodes: list[dict[str, Any]], fit: int
 ) -> None:
     host.yarn.nodes = nodes
-    done = submit(host, "--gpus", "1", "--queue", "vision", *arguments)
-    assert done.code == outcome.NOT_READY
-    assert f"(yarn.io/gpu, in queue vision) require more than YARN has: {fit} of them fit" in done.error
-    assert f"data1 ({nodes[0]['state']}) has {yarn.node_summary(nodes[0])['total_gpus']}" in done.error
+    completed = submit(host, "--gpus", "1", "--queue", "vision", *arguments)
+    assert completed.code == outcome.NOT_READY
+    assert f"(yarn.io/gpu, in queue vision) require more than YARN has: {fit} of them fit" in completed.error
+    assert f"data1 ({nodes[0]['state']}) has {yarn.node_summary(nodes[0])['total_gpus']}" in completed.error
     assert not (host.tmp / "settings").exists()
 
 
@@ -175,23 +175,24 @@ def test_executors_without_gpus_are_told_with_resource_queue_and_nodes(host: Sim
     host.yarn.application = app(containers=2, queue="vision")
     host.yarn.nodes = [gpu_node("data1", 2, free=0)]
     host.spark_submit("exec sleep 60")
-    done = submit(host, "--gpus", "1", "--wait", "1")
-    assert done.code == outcome.NO_EXECUTORS
+    completed = submit(host, "--gpus", "1", "--wait", "1")
+    assert completed.code == outcome.NO_EXECUTORS
     assert (
-        "each with 3072 MB, 1 vcore and 1 GPU (yarn.io/gpu), in queue vision; after 1 s YARN has given 1" in done.error
+        "each with 3072 MB, 1 vcore and 1 GPU (yarn.io/gpu), in queue vision; after 1 s YARN has given 1"
+        in completed.error
     )
-    assert "0/2" in done.error
-    assert "--executors 1, or a smaller --memory, --cores or --gpus" in done.error
+    assert "0/2" in completed.error
+    assert "--executors 1, or a smaller --memory, --cores or --gpus" in completed.error
 
 
 def test_executors_that_per_node_keeps_apart_are_told_so(host: SimpleNamespace) -> None:
     host.yarn.application = app(containers=2)
     host.yarn.nodes = [{**gpu_node("data1", 0), "availMemoryMB": 2048, "usedMemoryMB": 4096}]
     host.spark_submit("exec sleep 60")
-    done = submit(host, "--per-node", "1", "--wait", "1")
-    assert done.code == outcome.NO_EXECUTORS
-    assert "each with 3073 MB" in done.error
-    assert "or a larger --per-node" in done.error
+    completed = submit(host, "--per-node", "1", "--wait", "1")
+    assert completed.code == outcome.NO_EXECUTORS
+    assert "each with 3073 MB" in completed.error
+    assert "or a larger --per-node" in completed.error
 
 
 # The script in a container, with the demo's nvidia-smi and files in place of devices: flock is the kernel's own for both.
@@ -208,8 +209,8 @@ def container(tmp_path: Path) -> Iterator[SimpleNamespace]:
     for number in range(2):
         (tmp_path / "dev" / f"nvidia{number}").touch()
     script = Path(gpus.write_script(str(tmp_path)))
-    here = script.read_text().replace('"/dev/nvidia%s"', f'"{tmp_path}/dev/nvidia%s"')
-    script.write_text(here.replace("PATIENCE = 20", "PATIENCE = 2"))
+    script_text = script.read_text().replace('"/dev/nvidia%s"', f'"{tmp_path}/dev/nvidia%s"')
+    script.write_text(script_text.replace("PATIENCE = 20", "PATIENCE = 2"))
     environment = {"PATH": f"{tmp_path}:/usr/bin:/bin", "PYSPARK_PYTHON": sys.executable}
     environment["NVIDIA_SMI_STAND_IN"] = str(tmp_path / "gpus.json")
     executors = []
@@ -227,9 +228,9 @@ def container(tmp_path: Path) -> Iterator[SimpleNamespace]:
     def refused(number: int) -> str:
         """What the script says when it finds no GPU."""
         variables = {**environment, "TFOS_GPUS": str(number)}
-        done = subprocess.run([str(script)], env=variables, capture_output=True, text=True)
-        assert (done.returncode, done.stdout) == (1, "")
-        return done.stderr
+        completed = subprocess.run([str(script)], env=variables, capture_output=True, text=True)
+        assert (completed.returncode, completed.stdout) == (1, "")
+        return completed.stderr
 
     yield SimpleNamespace(tmp=tmp_path, executor=executor, refused=refused)
     for process in executors:
@@ -239,10 +240,10 @@ def container(tmp_path: Path) -> Iterator[SimpleNamespace]:
 
 def test_two_executors_of_one_host_never_share_a_gpu(container: SimpleNamespace) -> None:
     assert [container.executor(1).gpus, container.executor(1).gpus] == [["0"], ["1"]]
-    said = container.refused(1)
-    assert said.startswith("tfos-gpus: 1 GPU is required on ")
-    assert "nvidia-smi lists 2 here" in said
-    assert said.count("belongs to another executor") == 2
+    message = container.refused(1)
+    assert message.startswith("tfos-gpus: 1 GPU is required on ")
+    assert "nvidia-smi lists 2 here" in message
+    assert message.count("belongs to another executor") == 2
 
 
 def test_an_executor_that_ended_leaves_its_gpus(container: SimpleNamespace) -> None:
@@ -278,15 +279,15 @@ def test_an_nvidia_smi_that_hangs_ends_at_the_limit(container: SimpleNamespace) 
     (container.tmp / "nvidia-smi").write_text("#!/bin/sh\nexec sleep 30\n")
     begin = time.monotonic()
     variables = {"PATH": f"{container.tmp}:/usr/bin:/bin", "PYSPARK_PYTHON": sys.executable, "TFOS_GPUS": "1"}
-    done = subprocess.run([str(script)], env=variables, stdout=subprocess.PIPE)
-    assert done.returncode != 0
+    completed = subprocess.run([str(script)], env=variables, stdout=subprocess.PIPE)
+    assert completed.returncode != 0
     assert time.monotonic() - begin < 40
 
 
 def test_what_the_script_says_is_a_hint(container: SimpleNamespace) -> None:
-    found = hints.hints("24/11/24 00:15:28 INFO ResourceUtils: " + container.refused(5))
-    assert found[0].startswith("An executor found no GPU of its own: 5 GPUs are required on ")
-    assert ".." not in found[0]
+    sentences = hints.hints("24/11/24 00:15:28 INFO ResourceUtils: " + container.refused(5))
+    assert sentences[0].startswith("An executor found no GPU of its own: 5 GPUs are required on ")
+    assert ".." not in sentences[0]
 
 
 def test_the_device_of_a_gpu_is_the_one_with_its_minor_number() -> None:
@@ -315,8 +316,8 @@ def test_the_drivers_output_and_the_result_come_from_the_collected_logs(host: Si
         (DRIVER_CONTAINER, "data2", "out.json", '{"name": "\u00e9"}\n'),
         (DRIVER_CONTAINER, "data2", "stdout", "RESULT 1\n"),
     )
-    done = cluster_run(host, text, "--result", "out.json")
-    assert (done.code, done.output) == (0, "RESULT 1\n"), done.error
+    completed = cluster_run(host, text, "--result", "out.json")
+    assert (completed.code, completed.output) == (0, "RESULT 1\n"), completed.error
     assert (host.tmp / "out.json").read_text() == '{"name": "\u00e9"}\n'
     assert "--out=<LOG_DIR>/out.json" in (host.tmp / "command").read_text()
     settings = (host.tmp / "settings").read_text()
@@ -325,15 +326,15 @@ def test_the_drivers_output_and_the_result_come_from_the_collected_logs(host: Si
 
 
 def test_a_result_that_nobody_wrote_is_a_failure(host: SimpleNamespace) -> None:
-    done = cluster_run(host, collected((DRIVER_CONTAINER, "data2", "stdout", "")), "--result", "out.json")
-    assert done.code == outcome.FAILED
-    assert "the result out.json (--result) was not written" in done.error
+    completed = cluster_run(host, collected((DRIVER_CONTAINER, "data2", "stdout", "")), "--result", "out.json")
+    assert completed.code == outcome.FAILED
+    assert "the result out.json (--result) was not written" in completed.error
 
 
 def test_a_result_that_the_script_is_not_told_of_is_refused(host: SimpleNamespace) -> None:
-    done = submit(host, "--result", "other.json")
-    assert done.code == outcome.NOT_READY
-    assert "--result other.json must be one of the script's own arguments" in done.error
+    completed = submit(host, "--result", "other.json")
+    assert completed.code == outcome.NOT_READY
+    assert "--result other.json must be one of the script's own arguments" in completed.error
 
 
 def test_an_interrupted_job_in_the_cluster_is_ended(host: SimpleNamespace) -> None:
@@ -410,6 +411,6 @@ def test_the_first_error_is_that_of_the_executor_that_failed_first(logs: list[st
 
 def test_the_scripts_own_error_is_in_the_drivers_output() -> None:
     traceback = "Traceback (most recent call last):\n  File x\nKeyError: 'mine'\n"
-    exited = "26/11/24 00:48:58 ERROR ApplicationMaster: User application exited with status 1\n"
-    text = collected((DRIVER_CONTAINER, "data2", "stderr", exited), (DRIVER_CONTAINER, "data2", "stdout", traceback))
+    exit_line = "26/11/24 00:48:58 ERROR ApplicationMaster: User application exited with status 1\n"
+    text = collected((DRIVER_CONTAINER, "data2", "stderr", exit_line), (DRIVER_CONTAINER, "data2", "stdout", traceback))
     assert first_error(text) == f"{DRIVER_CONTAINER} on data2: KeyError: 'mine'"

@@ -23,7 +23,7 @@ from tfos_submit import applications, cli, login, outcome
 
 def run(host: SimpleNamespace, *arguments: str, python: str = sys.executable) -> SimpleNamespace:
     command = [python, str(host.program), *arguments, "--root", str(host.root)]
-    done = subprocess.run(
+    completed = subprocess.run(
         command,
         capture_output=True,
         encoding="utf-8",
@@ -32,7 +32,7 @@ def run(host: SimpleNamespace, *arguments: str, python: str = sys.executable) ->
         cwd=host.tmp,
         env={**os.environ, "HADOOP_USER_NAME": "anna", "LC_ALL": "C"},
     )
-    return SimpleNamespace(code=done.returncode, output=done.stdout, error=done.stderr)
+    return SimpleNamespace(code=completed.returncode, output=completed.stdout, error=completed.stderr)
 
 
 def yarn_prints(host: SimpleNamespace, output: str = "", error: str = "", status: int = 0) -> None:
@@ -44,35 +44,35 @@ def yarn_prints(host: SimpleNamespace, output: str = "", error: str = "", status
 
 @pytest.mark.parametrize("python", HOST_PYTHONS)
 def test_jobs_lists_those_of_the_user_and_what_lives_first(host: SimpleNamespace, python: str) -> None:
-    ended = [
+    finished_jobs = [
         application(number, "FINISHED", finalStatus="SUCCEEDED", finishedTime=1795503200000 + number)
         for number in range(1, 13)
     ]
-    ended[3].update(finalStatus="FAILED")
+    finished_jobs[3].update(finalStatus="FAILED")
     cluster = Cluster(
-        *ended,
+        *finished_jobs,
         application(20, "ACCEPTED", queue="vision"),
         application(21, "RUNNING", runningContainers=3, resourceInfo=gpus(2), name="a größer\nlong name " + "n" * 40),
         application(22, "RUNNING", user="bob"),
     )
     host.yarn.answer = cluster.answer
-    done = run(host, "jobs", python=python)
-    assert done.code == outcome.OK, done.error
-    title, *lines = [line.split() for line in done.output.splitlines()]
+    completed = run(host, "jobs", python=python)
+    assert completed.code == outcome.OK, completed.error
+    title, *lines = [line.split() for line in completed.output.splitlines()]
     assert title == ["APPLICATION", "NAME", "STATE", "QUEUE", "AGE", "CONTAINERS", "GPUS", "TRACKING"]
     assert [line[0][-2:] for line in lines] == ["21", "20", "12", "11", "10", "09", "08", "07", "06", "05", "04", "03"]
     assert lines[0][-3:] == ["3", "2", RECORDED["trackingUrl"]]
     assert (lines[1][-6], lines[1][-5], lines[1][-3:]) == ("ACCEPTED", "vision", ["0", "0", "-"])
     assert [line[-6] for line in lines[2:4]] == ["SUCCEEDED", "SUCCEEDED"]
     assert [line[-6] for line in lines if line[0].endswith("04")] == ["FAILED"]
-    assert all(len(line) < 200 for line in done.output.splitlines())
+    assert all(len(line) < 200 for line in completed.output.splitlines())
 
 
 def test_a_user_without_applications_is_told_under_which_name_yarn_was_asked(host: SimpleNamespace) -> None:
     host.yarn.answer = Cluster(application(1, "RUNNING", user="bob")).answer
-    done = run(host, "jobs")
-    assert (done.code, done.output) == (outcome.OK, "")
-    assert done.error == "tfos-submit: YARN has no application of anna.\n"
+    completed = run(host, "jobs")
+    assert (completed.code, completed.output) == (outcome.OK, "")
+    assert completed.error == "tfos-submit: YARN has no application of anna.\n"
 
 
 @pytest.mark.parametrize(
@@ -84,8 +84,8 @@ def test_an_age_is_short(seconds: int, age: str) -> None:
 
 def test_if_yarn_hides_times_the_last_ones_come_by_their_numbers(host: SimpleNamespace) -> None:
     """With yarn.acl.enable and without a login."""
-    hidden = [application(number, "KILLED", startedTime=0, finishedTime=0) for number in range(1, 13)]
-    host.yarn.answer = Cluster(*hidden).answer
+    old_applications = [application(number, "KILLED", startedTime=0, finishedTime=0) for number in range(1, 13)]
+    host.yarn.answer = Cluster(*old_applications).answer
     lines = [line.split() for line in run(host, "jobs").output.splitlines()[1:]]
     assert [(line[0][-2:], line[-4]) for line in lines][:2] == [("12", "-"), ("11", "-")]
 
@@ -98,9 +98,9 @@ def test_an_answer_of_hadoop_2_has_no_resources(host: SimpleNamespace) -> None:
 
 def test_a_resource_manager_that_does_not_answer_is_named(host: SimpleNamespace) -> None:
     write_settings(host.tmp / "conf/yarn-site.xml", {ADDRESS: "127.0.0.1:9"})
-    done = run(host, "jobs")
-    assert done.code == outcome.NOT_READY
-    assert "web address (http://127.0.0.1:9) must answer, but does not" in done.error
+    completed = run(host, "jobs")
+    assert completed.code == outcome.NOT_READY
+    assert "web address (http://127.0.0.1:9) must answer, but does not" in completed.error
 
 
 @pytest.mark.parametrize("arguments", [["./jobs"], ["--executors", "1", "jobs"]])
@@ -128,11 +128,11 @@ def test_logs_prints_the_log_and_then_the_first_error(host: SimpleNamespace, pyt
     host.yarn.answer = Cluster(application(1, "FINISHED", finalStatus="FAILED")).answer
     text = collected(("container_1795503116011_0001_01_000002", "data1", "stderr", FAILED_LOG))
     yarn_prints(host, text)
-    done = run(host, "logs", NAME, python=python)
-    assert (done.code, done.output.strip()) == (outcome.OK, text.strip())
+    completed = run(host, "logs", NAME, python=python)
+    assert (completed.code, completed.output.strip()) == (outcome.OK, text.strip())
     assert (
         "the first error: container_1795503116011_0001_01_000002 on data1 at 00:15:28: ZeroDivisionError: größer"
-        in done.error
+        in completed.error
     )
     assert (host.tmp / "yarn.log").read_text() == f"logs -applicationId {NAME}\n"
 
@@ -140,8 +140,8 @@ def test_logs_prints_the_log_and_then_the_first_error(host: SimpleNamespace, pyt
 def test_logs_of_a_success_name_no_error(host: SimpleNamespace) -> None:
     host.yarn.answer = Cluster(application(1, "FINISHED", finalStatus="SUCCEEDED")).answer
     yarn_prints(host, collected(("container_1795503116011_0001_01_000002", "data1", "stderr", FAILED_LOG)))
-    done = run(host, "logs", NAME)
-    assert (done.code, done.error) == (outcome.OK, "")
+    completed = run(host, "logs", NAME)
+    assert (completed.code, completed.error) == (outcome.OK, "")
 
 
 def test_logs_of_one_that_yarn_has_forgotten_are_in_hdfs(host: SimpleNamespace) -> None:
@@ -155,49 +155,49 @@ def test_logs_of_a_running_application_come_from_its_hosts_if_the_command_has_no
 ) -> None:
     cluster = Cluster(application(1, "RUNNING"))
 
-    here = (host.tmp / "conf/yarn-site.xml").read_text().partition("<value>")[2].partition("<")[0]
+    host_address = (host.tmp / "conf/yarn-site.xml").read_text().partition("<value>")[2].partition("<")[0]
 
     def answer(path: str) -> Any:
         if path.endswith("/appattempts"):
             return {"appAttempts": {"appAttempt": [{"id": 1, "appAttemptId": "appattempt_1_0001_000001"}]}}
         if path.endswith("/containers"):
-            return {"container": [{"containerId": "container_1_0001_01_000001", "nodeHttpAddress": here}]}
+            return {"container": [{"containerId": "container_1_0001_01_000001", "nodeHttpAddress": host_address}]}
         return "epoch 3\n" if "/containerlogs/" in path else cluster.answer(path)
 
     host.yarn.answer = answer
     yarn_prints(host, error="Application has not completed. Logs are only available after an application completes\n")
-    done = run(host, "logs", NAME)
-    assert done.code == outcome.OK
-    assert "Container: container_1_0001_01_000001 on " in done.output
-    assert "epoch 3" in done.output
+    completed = run(host, "logs", NAME)
+    assert completed.code == outcome.OK
+    assert "Container: container_1_0001_01_000001 on " in completed.output
+    assert "epoch 3" in completed.output
 
 
 @pytest.mark.parametrize("state", ["RUNNING", "ACCEPTED"])  # the master's container starts while it is ACCEPTED
 def test_a_running_application_whose_hosts_give_no_logs_has_not_ended(host: SimpleNamespace, state: str) -> None:
     host.yarn.answer = Cluster(application(1, state, runningContainers=1)).answer
     yarn_prints(host, error="Can not find any containers for the application\n", status=255)
-    done = run(host, "logs", NAME)
-    assert (done.code, f"{NAME} runs, but YARN's hosts give none" in done.error) == (outcome.FAILED, True)
+    completed = run(host, "logs", NAME)
+    assert (completed.code, f"{NAME} runs, but YARN's hosts give none" in completed.error) == (outcome.FAILED, True)
 
 
 def test_an_application_that_waits_has_no_logs(host: SimpleNamespace) -> None:
     host.yarn.answer = Cluster(application(1, "ACCEPTED", diagnostics=NOT_ACTIVATED)).answer
-    done = run(host, "logs", NAME)
-    assert done.code == outcome.FAILED
-    assert f"{NAME} waits in queue default (ACCEPTED) and has no logs yet." in done.error
+    completed = run(host, "logs", NAME)
+    assert completed.code == outcome.FAILED
+    assert f"{NAME} waits in queue default (ACCEPTED) and has no logs yet." in completed.error
     assert not (host.tmp / "yarn.log").exists()
 
 
 def test_missing_logs_are_explained_and_yarns_reason_is_not_a_line_of_a_log(host: SimpleNamespace) -> None:
     host.yarn.answer = Cluster(application(1, "FAILED", logAggregationStatus="DISABLED")).answer
-    connected = "2024-11-24 10:00:00,123 INFO client.DefaultNoHARMFailoverProxyProvider: Connecting to ResourceManager at master1/10.0.0.1:8032\n"
-    missing = "File /tmp/logs/anna/bucket-logs-tfile/0001/application_1795503116011_0001 does not exist\n\n"
+    connection_line = "2024-11-24 10:00:00,123 INFO client.DefaultNoHARMFailoverProxyProvider: Connecting to ResourceManager at master1/10.0.0.1:8032\n"
+    missing_line = "File /tmp/logs/anna/bucket-logs-tfile/0001/application_1795503116011_0001 does not exist\n\n"
     reason = f"Can not find the logs for the application: {NAME} with the appOwner: anna\n"
-    yarn_prints(host, error=connected + missing + reason, status=255)
-    done = run(host, "logs", NAME)
-    assert done.code == outcome.FAILED
-    assert f"yarn logs -applicationId {NAME} failed: {reason.strip()}\n" in done.error
-    assert "without log aggregation (yarn.log-aggregation-enable)" in done.error
+    yarn_prints(host, error=connection_line + missing_line + reason, status=255)
+    completed = run(host, "logs", NAME)
+    assert completed.code == outcome.FAILED
+    assert f"yarn logs -applicationId {NAME} failed: {reason.strip()}\n" in completed.error
+    assert "without log aggregation (yarn.log-aggregation-enable)" in completed.error
     assert (host.tmp / "yarn.log").read_text().count("\n") == 1
 
 
@@ -208,15 +208,15 @@ def test_stop_ends_an_application(host: SimpleNamespace, python: str) -> None:
         f"Killing application {NAME}\n",
         f"2024-11-24 10:00:00,123 INFO impl.YarnClientImpl: Killed application {NAME}\n",
     )
-    done = run(host, "stop", NAME, python=python)
-    assert (done.code, done.error) == (outcome.OK, f"tfos-submit: {NAME} was ended.\n")
+    completed = run(host, "stop", NAME, python=python)
+    assert (completed.code, completed.error) == (outcome.OK, f"tfos-submit: {NAME} was ended.\n")
     assert (host.tmp / "yarn.log").read_text() == f"application -kill {NAME}\n"
 
 
 def test_stop_of_one_that_has_ended_says_so(host: SimpleNamespace) -> None:
     yarn_prints(host, f"Application {NAME} has already finished \n")
-    done = run(host, "stop", NAME)
-    assert (done.code, done.error) == (outcome.OK, f"tfos-submit: {NAME} had already ended.\n")
+    completed = run(host, "stop", NAME)
+    assert (completed.code, completed.error) == (outcome.OK, f"tfos-submit: {NAME} had already ended.\n")
 
 
 LOG4J = "log4j:WARN No appenders could be found for logger (org.apache.hadoop.util.Shell).\n"
@@ -249,10 +249,10 @@ def test_what_yarn_refuses_to_stop_is_said_in_its_words(
     host: SimpleNamespace, output: str, error: str, reason: str
 ) -> None:
     yarn_prints(host, output, error, status=255)
-    done = run(host, "stop", NAME)
-    assert done.code == outcome.FAILED
-    assert done.error.startswith(f"tfos-submit: yarn application -kill {NAME} failed: ")
-    assert done.error.endswith(reason)
+    completed = run(host, "stop", NAME)
+    assert completed.code == outcome.FAILED
+    assert completed.error.startswith(f"tfos-submit: yarn application -kill {NAME} failed: ")
+    assert completed.error.endswith(reason)
 
 
 def test_with_kerberos_the_user_is_the_ticket(realm: Realm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -42,15 +42,17 @@ def test_executors_ask_for_the_label_and_the_master_does_not() -> None:
 
 @pytest.mark.parametrize("text", ["gpu && big", "", "-gpu", "gpu,big"])
 def test_an_expression_that_yarn_has_not_is_wrong_usage(text: str) -> None:
-    with pytest.raises(SystemExit) as stopped:
+    with pytest.raises(SystemExit) as error:
         parsed("--node-label=" + text)
-    assert stopped.value.code == 2
+    assert error.value.code == 2
 
 
 def test_a_job_with_a_label_that_its_queue_may_use_is_submitted(labelled: SimpleNamespace) -> None:
-    done = submit(labelled, "--node-label", "gpu", "--queue", "vision", "--gpus", "1")
-    assert (done.code, settings(labelled)[labels.SETTING]) == (0, "gpu"), done.error
-    assert "2 executors with 3072 MB, 1 vcore and 1 GPU (yarn.io/gpu) each, node label gpu, environment" in done.error
+    completed = submit(labelled, "--node-label", "gpu", "--queue", "vision", "--gpus", "1")
+    assert (completed.code, settings(labelled)[labels.SETTING]) == (0, "gpu"), completed.error
+    assert (
+        "2 executors with 3072 MB, 1 vcore and 1 GPU (yarn.io/gpu) each, node label gpu, environment" in completed.error
+    )
 
 
 @pytest.mark.parametrize(
@@ -67,9 +69,9 @@ def test_a_job_with_a_label_that_its_queue_may_use_is_submitted(labelled: Simple
 def test_a_label_that_can_give_nothing_is_refused(
     labelled: SimpleNamespace, label: str, queue: str, words: str
 ) -> None:
-    done = submit(labelled, *(["--node-label", label] if label else []), "--queue", queue)
-    assert done.code == outcome.NOT_READY
-    assert words in done.error
+    completed = submit(labelled, *(["--node-label", label] if label else []), "--queue", queue)
+    assert completed.code == outcome.NOT_READY
+    assert words in completed.error
     assert not (labelled.tmp / "settings").exists()
 
 
@@ -84,9 +86,11 @@ def test_a_job_that_names_no_queue_is_not_refused_because_of_the_default_one(lab
 @pytest.mark.parametrize("answer", [{}, None])  # of Hadoop 3.3.6, and of 2.10.2
 def test_without_labels_in_yarn_one_is_refused(host: SimpleNamespace, answer: dict[str, Any] | None) -> None:
     host.yarn.nodes, host.yarn.labels = [gpu_node("data1", 2)], answer
-    done = submit(host, "--node-label", "gpu")
-    assert done.code == outcome.NOT_READY
-    assert "must be one of YARN's, but YARN has none: node labels are not enabled, or none was added." in done.error
+    completed = submit(host, "--node-label", "gpu")
+    assert completed.code == outcome.NOT_READY
+    assert (
+        "must be one of YARN's, but YARN has none: node labels are not enabled, or none was added." in completed.error
+    )
 
 
 def test_a_label_of_hadoop_2_7_which_tells_its_name_alone_is_known(host: SimpleNamespace) -> None:
@@ -94,10 +98,10 @@ def test_a_label_of_hadoop_2_7_which_tells_its_name_alone_is_known(host: SimpleN
     answers = json.loads((ANSWERS / "hadoop27.json").read_text(encoding="utf-8"))
     host.yarn.nodes = answers["nodes"]["nodes"]["node"]
     host.yarn.labels, host.yarn.scheduler = answers["get-node-labels"], answers["scheduler"]
-    asked = ("--node-label", "gpu", "--queue", "vision")
-    assert submit(host, *asked).code == 0
+    arguments = ("--node-label", "gpu", "--queue", "vision")
+    assert submit(host, *arguments).code == 0
     del node(host, "data2")["nodeLabels"]
-    assert "a running node must have the label gpu, but no node has it." in submit(host, *asked).error
+    assert "a running node must have the label gpu, but no node has it." in submit(host, *arguments).error
 
 
 @pytest.mark.parametrize("known", [True, False])
@@ -105,20 +109,20 @@ def test_a_scheduler_that_ignores_labels_is_refused_by_its_name(labelled: Simple
     """That of Cloudera 5 and 6: executors would come anywhere."""
     labelled.yarn.scheduler = {"scheduler": {"schedulerInfo": {"type": "fairScheduler", "rootQueue": {}}}}
     labelled.yarn.labels = RECORDED["get-node-labels"] if known else {}
-    done = submit(labelled, "--node-label", "gpu")
-    assert done.code == outcome.NOT_READY
-    assert "the node label gpu requires YARN's capacityScheduler, but YARN has the fairScheduler" in done.error
+    completed = submit(labelled, "--node-label", "gpu")
+    assert completed.code == outcome.NOT_READY
+    assert "the node label gpu requires YARN's capacityScheduler, but YARN has the fairScheduler" in completed.error
     assert submit(labelled, "--gpus", "1", "--executors", "4").code == 0, "it gives nodes with a label to anybody"
 
 
 def test_a_label_whose_nodes_do_not_run_is_refused_with_their_state(labelled: SimpleNamespace) -> None:
     node(labelled, "data2").update(state="LOST")
-    done = submit(labelled, "--node-label", "gpu", "--queue", "vision")
-    assert (done.code, "have the label gpu, but data2 is LOST." in done.error) == (outcome.NOT_READY, True)
+    completed = submit(labelled, "--node-label", "gpu", "--queue", "vision")
+    assert (completed.code, "have the label gpu, but data2 is LOST." in completed.error) == (outcome.NOT_READY, True)
 
 
 def node(host: SimpleNamespace, name: str) -> dict[str, Any]:
-    return next(one for one in host.yarn.nodes if one["nodeHostName"] == name)
+    return next(entry for entry in host.yarn.nodes if entry["nodeHostName"] == name)
 
 
 def test_a_resource_manager_that_does_not_answer_refuses_nothing(labelled: SimpleNamespace) -> None:
@@ -137,16 +141,16 @@ def test_a_resource_manager_that_does_not_answer_refuses_nothing(labelled: Simpl
 def test_gpus_count_on_nodes_that_executors_can_come_to(
     labelled: SimpleNamespace, arguments: list[str], nodes: str
 ) -> None:
-    done = submit(labelled, "--gpus", "1", "--executors", "3", "--queue", "vision", *arguments)
-    assert done.code == outcome.NOT_READY
-    assert f"require more than YARN has: 2 of them fit. Nodes: {nodes}" in done.error
+    completed = submit(labelled, "--gpus", "1", "--executors", "3", "--queue", "vision", *arguments)
+    assert completed.code == outcome.NOT_READY
+    assert f"require more than YARN has: 2 of them fit. Nodes: {nodes}" in completed.error
 
 
 def test_a_cluster_whose_gpus_all_have_a_label_refuses_a_job_without_it(labelled: SimpleNamespace) -> None:
     labelled.yarn.nodes = [node(labelled, "data2")]
-    done = submit(labelled, "--gpus", "1", "--queue", "vision")
-    assert done.code == outcome.NOT_READY
-    assert "0 of them fit. Nodes: none. Nodes with a label (gpu) are for jobs with --node-label." in done.error
+    completed = submit(labelled, "--gpus", "1", "--queue", "vision")
+    assert completed.code == outcome.NOT_READY
+    assert "0 of them fit. Nodes: none. Nodes with a label (gpu) are for jobs with --node-label." in completed.error
 
 
 def shared(host: SimpleNamespace) -> None:
@@ -174,17 +178,17 @@ def test_per_node_looks_at_nodes_that_executors_can_come_to(
     node(labelled, "data1").update(availMemoryMB=8192, usedMemoryMB=0)
     node(labelled, "data2").update(availMemoryMB=16384, usedMemoryMB=0)
     change(labelled)
-    done = submit(labelled, "--per-node", "1", "--queue", "vision", *arguments)
-    assert (done.code, f"with {memory} MB" in done.error) == (0, True), done.error
+    completed = submit(labelled, "--per-node", "1", "--queue", "vision", *arguments)
+    assert (completed.code, f"with {memory} MB" in completed.error) == (0, True), completed.error
 
 
 def test_missing_executors_are_explained_with_the_nodes_of_the_label(labelled: SimpleNamespace) -> None:
     labelled.yarn.application = app(containers=1, queue="vision")
     labelled.spark_submit("exec sleep 60")
-    done = submit(labelled, "--node-label", "gpu", "--queue", "vision", "--wait", "1")
-    assert done.code == outcome.NO_EXECUTORS
-    assert "1 vcore, node label gpu, in queue vision; after 1 s YARN has given 0 of them" in done.error
-    table = done.error.partition("YARN has:")[2].partition("What to do:")[0]
+    completed = submit(labelled, "--node-label", "gpu", "--queue", "vision", "--wait", "1")
+    assert completed.code == outcome.NO_EXECUTORS
+    assert "1 vcore, node label gpu, in queue vision; after 1 s YARN has given 0 of them" in completed.error
+    table = completed.error.partition("YARN has:")[2].partition("What to do:")[0]
     assert ("data2" in table, "data1" in table) == (True, False)
 
 

@@ -24,9 +24,9 @@ def asked(**changes: Any) -> Any:
 def begin(
     tmp_path: Path, secure: bool = True, configuration: dict[str, str] | None = None, **changes: Any
 ) -> login.Login:
-    made = login.Login(asked(**changes), {**(SECURE if secure else {}), **(configuration or {})}, str(tmp_path))
-    made.begin()
-    return made
+    job_login = login.Login(asked(**changes), {**(SECURE if secure else {}), **(configuration or {})}, str(tmp_path))
+    job_login.begin()
+    return job_login
 
 
 def test_a_job_without_a_ticket_is_not_submitted(realm: Realm, tmp_path: Path) -> None:
@@ -70,14 +70,14 @@ def test_a_ticket_that_java_cannot_read_is_refused(
 def test_a_keytab_gives_the_job_a_ticket_that_is_replaced(
     realm: Realm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = begin(tmp_path, principal=f"anna@{REALM}", keytab=str(realm.keytab("anna")))
-    assert os.environ["KRB5CCNAME"] == made.cache
-    first = Path(made.cache).read_bytes()
-    made.renew()
-    assert Path(made.cache).read_bytes() == first
+    job_login = begin(tmp_path, principal=f"anna@{REALM}", keytab=str(realm.keytab("anna")))
+    assert os.environ["KRB5CCNAME"] == job_login.cache
+    first = Path(job_login.cache).read_bytes()
+    job_login.renew()
+    assert Path(job_login.cache).read_bytes() == first
     monkeypatch.setattr(login, "AGAIN", 0)
-    made.renew()
-    assert Path(made.cache).read_bytes() != first
+    job_login.renew()
+    assert Path(job_login.cache).read_bytes() != first
 
 
 def test_a_keytab_may_be_named_from_the_directory_of_the_user(
@@ -85,10 +85,10 @@ def test_a_keytab_may_be_named_from_the_directory_of_the_user(
 ) -> None:
     keytab = realm.keytab("anna")
     monkeypatch.chdir(keytab.parent)
-    given = options.arguments_parser().parse_args(["--principal", f"anna@{REALM}", "--keytab", keytab.name, "job.py"])
-    made = login.Login(given, SECURE, str(tmp_path))
-    made.begin()
-    assert Path(made.cache).exists()
+    job = options.arguments_parser().parse_args(["--principal", f"anna@{REALM}", "--keytab", keytab.name, "job.py"])
+    job_login = login.Login(job, SECURE, str(tmp_path))
+    job_login.begin()
+    assert Path(job_login.cache).exists()
 
 
 @pytest.mark.parametrize(
@@ -153,4 +153,4 @@ def test_a_keytab_on_a_cluster_without_kerberos_is_a_mistake(tmp_path: Path) -> 
     ],
 )
 def test_a_famous_message_gets_a_sentence(said: str, sentence: str) -> None:
-    assert [one for one in hints.hints(said) if sentence in one]
+    assert [hint for hint in hints.hints(said) if sentence in hint]

@@ -22,16 +22,16 @@ def reports(cluster: Cluster, *steps: tuple[float, dict[str, Any]], capsys: pyte
     manager = yarn.ResourceManager([])
     manager.get = cluster.answer
     watch = waiting.Waiting(manager, parsed("--wait", "40", "--timeout", "3600"), 0)
-    for now, one in steps:
-        watch.look(now, one)
+    for now, answer in steps:
+        watch.look(now, answer)
     return capsys.readouterr().err.splitlines()
 
 
 def test_a_job_in_its_queue_names_place_reason_and_share(capsys: pytest.CaptureFixture[str]) -> None:
     """Numbers above 9999 have a fifth digit: identifiers do not sort as text."""
-    mine = application(10000, "ACCEPTED", queue="vision", diagnostics=NOT_ACTIVATED)
+    job = application(10000, "ACCEPTED", queue="vision", diagnostics=NOT_ACTIVATED)
     cluster = Cluster(
-        mine,
+        job,
         application(9998, "ACCEPTED", user="bob", queue="vision", startedTime=0),
         application(9999, "ACCEPTED", user="eve", queue="vision", startedTime=0),
         application(9990, "ACCEPTED", queue="b2"),
@@ -39,7 +39,7 @@ def test_a_job_in_its_queue_names_place_reason_and_share(capsys: pytest.CaptureF
         application(10001, "ACCEPTED", queue="vision"),
         scheduler=scheduler(100.0),
     )
-    assert reports(cluster, (10, mine), (41, mine), capsys=capsys) == [
+    assert reports(cluster, (10, job), (41, job), capsys=capsys) == [
         "tfos-submit: the application waits in queue vision (ACCEPTED). 2 applications that were submitted earlier wait there, too. "
         "The queue uses 100 % of its capacity, which is 30 % of the cluster. YARN says: Application is added to the scheduler and is not yet "
         "activated. Queue's AM resource limit exceeded. Details : AM Partition = <DEFAULT_PARTITION>; AM Resource Request = <memory:2560, "
@@ -51,39 +51,39 @@ def test_a_job_in_its_queue_names_place_reason_and_share(capsys: pytest.CaptureF
 def test_a_job_in_its_queue_speaks_again_when_something_changes_and_not_too_often(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    mine = application(10000, "ACCEPTED", diagnostics=NOT_ACTIVATED)
+    job = application(10000, "ACCEPTED", diagnostics=NOT_ACTIVATED)
     later = {
-        **mine,
+        **job,
         "diagnostics": NOT_ACTIVATED.replace("09:16:18", "09:17:18").replace("memory:10240", "memory:8192"),
     }
-    other = {**mine, "diagnostics": NOT_ACTIVATED.replace("Queue's AM", "User's AM")}
-    cluster = Cluster(mine)
-    steps = [(41.0, mine), (102.0, later), (163.0, other), (165.0, mine), (400.0, mine), (461.0, mine)]
-    said = reports(cluster, *steps, (600.0, application(10000, "RUNNING")), capsys=capsys)
-    assert ["Queue's" in line for line in said] == [True, False, True]
-    assert all("No application that was submitted earlier waits there." in line for line in said)
+    other_reason = {**job, "diagnostics": NOT_ACTIVATED.replace("Queue's AM", "User's AM")}
+    cluster = Cluster(job)
+    steps = [(41.0, job), (102.0, later), (163.0, other_reason), (165.0, job), (400.0, job), (461.0, job)]
+    lines = reports(cluster, *steps, (600.0, application(10000, "RUNNING")), capsys=capsys)
+    assert ["Queue's" in line for line in lines] == [True, False, True]
+    assert all("No application that was submitted earlier waits there." in line for line in lines)
     assert len([path for path in cluster.asked if "/apps" in path]) == 5
 
 
 @pytest.mark.parametrize("info", [None, {"type": "fifoScheduler"}, {"type": "fairScheduler", "rootQueue": {}}])
 def test_another_scheduler_has_no_share_to_name(info: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    mine = application(10000, "ACCEPTED", diagnostics="")
-    said = reports(Cluster(mine, scheduler=info), (41, mine), capsys=capsys)
-    assert "The queue uses" not in said[0]
-    assert "YARN says" not in said[0]
+    job = application(10000, "ACCEPTED", diagnostics="")
+    lines = reports(Cluster(job, scheduler=info), (41, job), capsys=capsys)
+    assert "The queue uses" not in lines[0]
+    assert "YARN says" not in lines[0]
 
 
 def test_a_resource_manager_that_does_not_answer_gives_no_place(capsys: pytest.CaptureFixture[str]) -> None:
     watch = waiting.Waiting(yarn.ResourceManager([]), parsed("--wait", "40", "--timeout", "3600"), 0)
     watch.look(41, application(1, "ACCEPTED", diagnostics=""))
-    said = capsys.readouterr().err
-    assert "waits in queue default (ACCEPTED). It may wait" in said
+    errors = capsys.readouterr().err
+    assert "waits in queue default (ACCEPTED). It may wait" in errors
 
 
 def test_a_container_of_the_master_ends_the_waiting(capsys: pytest.CaptureFixture[str]) -> None:
     """YARN calls it ACCEPTED until the master has registered."""
-    mine = app("ACCEPTED", 1)
-    assert reports(Cluster(application(1, "ACCEPTED")), (41, mine), capsys=capsys) == []
+    job = app("ACCEPTED", 1)
+    assert reports(Cluster(application(1, "ACCEPTED")), (41, job), capsys=capsys) == []
 
 
 @pytest.mark.parametrize(

@@ -31,14 +31,14 @@ def test_memory_is_read(text: str, expected: int) -> None:
     ["gpus=all", "deploy-mode=local", "memory=lots", "memory=0g", "executors=0", "executors=two", "conf=x"],
 )
 def test_wrong_usage_exits_with_2(arguments: str) -> None:
-    with pytest.raises(SystemExit) as stopped:
+    with pytest.raises(SystemExit) as error:
         parsed("--" + arguments)
-    assert stopped.value.code == 2
+    assert error.value.code == 2
 
 
 def test_the_scripts_own_options_are_left_to_it() -> None:
-    asked = options.arguments_parser().parse_args(["--executors", "3", "train.py", "--epochs", "5", "--conf", "mine"])
-    assert (asked.executors, asked.arguments) == (3, ["--epochs", "5", "--conf", "mine"])
+    job = options.arguments_parser().parse_args(["--executors", "3", "train.py", "--epochs", "5", "--conf", "mine"])
+    assert (job.executors, job.arguments) == (3, ["--epochs", "5", "--conf", "mine"])
 
 
 @pytest.mark.parametrize("prefix", ["spark.yarn.appMasterEnv.", "spark.executorEnv."])
@@ -49,8 +49,8 @@ def test_the_hadoop_environment_reaches_every_container(prefix: str, name: str) 
 
 @pytest.mark.parametrize("prefix", ["spark.yarn.appMasterEnv.", "spark.executorEnv."])
 def test_executors_write_to_hdfs_as_the_user(prefix: str) -> None:
-    made = dict(spark.properties(parsed(), "/e", HADOOP, "tag", spark.hdfs_user({"HADOOP_USER_NAME": "anna"}, {})))
-    assert made[prefix + "HADOOP_USER_NAME"] == "anna"
+    settings = dict(spark.properties(parsed(), "/e", HADOOP, "tag", spark.hdfs_user({"HADOOP_USER_NAME": "anna"}, {})))
+    assert settings[prefix + "HADOOP_USER_NAME"] == "anna"
 
 
 def test_with_kerberos_no_name_is_given() -> None:
@@ -83,8 +83,8 @@ def test_what_people_get_wrong_is_set(name: str, value: str) -> None:
     ("asked", "heap", "rest"), [("3g", "1024m", "2048m"), ("1g", "512m", "512m"), ("8g", "1024m", "7168m")]
 )
 def test_most_memory_of_an_executor_is_tensorflows(asked: str, heap: str, rest: str) -> None:
-    made = told("--memory", asked)
-    assert (made["spark.executor.memory"], made["spark.executor.memoryOverhead"]) == (heap, rest)
+    settings = told("--memory", asked)
+    assert (settings["spark.executor.memory"], settings["spark.executor.memoryOverhead"]) == (heap, rest)
 
 
 @pytest.mark.parametrize(
@@ -112,19 +112,19 @@ def test_the_memory_beside_the_heap_has_the_name_that_the_hosts_spark_reads(
 
 
 def test_the_users_setting_comes_last_and_counts() -> None:
-    made = spark.properties(parsed("--conf", "spark.task.maxFailures=4"), "/e", HADOOP, "tag")
-    text = spark.properties_text(["spark.task.maxFailures 9\n", ""], made)
+    properties = spark.properties(parsed("--conf", "spark.task.maxFailures=4"), "/e", HADOOP, "tag")
+    text = spark.properties_text(["spark.task.maxFailures 9\n", ""], properties)
     assert [line for line in text.splitlines() if "maxFailures" in line][-1] == "spark.task.maxFailures 4"
     assert text.startswith("spark.task.maxFailures 9\n")
 
 
 def test_the_driver_gets_what_the_executors_get() -> None:
-    own = {"LD_LIBRARY_PATH": "/cuda", "PYTHONPATH": "/mine", "PATH": "/bin"}
-    made = spark.driver_environment(own, "/spark", "/env", HADOOP)
-    assert made["LD_LIBRARY_PATH"] == HADOOP["LD_LIBRARY_PATH"] + ":/cuda"
-    assert made["CLASSPATH"] == HADOOP["CLASSPATH"]
-    assert made["PATH"] == "/env/bin:/bin"
-    assert "PYTHONPATH" not in made
+    user_variables = {"LD_LIBRARY_PATH": "/cuda", "PYTHONPATH": "/mine", "PATH": "/bin"}
+    environment = spark.driver_environment(user_variables, "/spark", "/env", HADOOP)
+    assert environment["LD_LIBRARY_PATH"] == HADOOP["LD_LIBRARY_PATH"] + ":/cuda"
+    assert environment["CLASSPATH"] == HADOOP["CLASSPATH"]
+    assert environment["PATH"] == "/env/bin:/bin"
+    assert "PYTHONPATH" not in environment
 
 
 @pytest.mark.parametrize(
@@ -132,8 +132,8 @@ def test_the_driver_gets_what_the_executors_get() -> None:
 )
 def test_executors_of_spark_2_3_get_the_users_packages_by_the_drivers_path(spark_home: str, path: str) -> None:
     """It writes the driver's PYTHONPATH over spark.executorEnv.PYTHONPATH (SPARK-22151); YARN puts the container's directory in."""
-    own = SimpleNamespace(site="/mine/site")
-    assert spark.driver_environment({}, spark_home, "/env", HADOOP, own)["PYTHONPATH"] == path
+    user_venv = SimpleNamespace(site="/mine/site")
+    assert spark.driver_environment({}, spark_home, "/env", HADOOP, user_venv)["PYTHONPATH"] == path
 
 
 HOSTNAME, RM_IDS = "yarn.resourcemanager.hostname", "yarn.resourcemanager.ha.rm-ids"
@@ -205,8 +205,10 @@ def shortage(*nodes: dict[str, Any], arguments: tuple[str, ...] = (), running: i
 
 def test_what_was_asked_and_what_yarn_had_is_said() -> None:
     text = shortage(node("data1", 1024), node("data2", 0, state="LOST"))
-    asked = "2 executors were asked for, each with 3072 MB and 1 vcore, in queue default; after 40 s YARN has given 1"
-    assert [words for words in (asked, "data1", "1024/4096", "1/2", "LOST") if words not in text] == []
+    sentence = (
+        "2 executors were asked for, each with 3072 MB and 1 vcore, in queue default; after 40 s YARN has given 1"
+    )
+    assert [words for words in (sentence, "data1", "1024/4096", "1/2", "LOST") if words not in text] == []
 
 
 @pytest.mark.parametrize(
@@ -267,8 +269,8 @@ def test_other_applications_are_a_reason_to_wait() -> None:
     ],
 )
 def test_known_failures_get_a_hint(said: str, hint: str | None) -> None:
-    found = hints.hints(said)
-    assert (len(found) == 1 and hint in found[0]) if hint else found == []
+    sentences = hints.hints(said)
+    assert (len(sentences) == 1 and hint in sentences[0]) if hint else sentences == []
 
 
 def test_of_long_logs_the_ends_are_kept() -> None:
@@ -313,9 +315,9 @@ def test_the_end_of_a_job_is_noticed_before_the_next_look_at_yarn(host: SimpleNa
 def test_a_job_that_fails_exits_with_1_and_explains(host: SimpleNamespace) -> None:
     host.yarn.application = app("FAILED", -1)
     host.spark_submit("echo 'Container killed by YARN for exceeding memory limits' >&2; sleep 1; exit 7")
-    done = submit(host)
-    assert done.code == outcome.FAILED
-    assert "hint: An executor used more memory than it asked for" in done.error
+    completed = submit(host)
+    assert completed.code == outcome.FAILED
+    assert "hint: An executor used more memory than it asked for" in completed.error
     assert "logs -applicationId application_1_0001" in (host.tmp / "yarn.log").read_text()
 
 
@@ -323,30 +325,30 @@ def test_missing_executors_end_the_application(host: SimpleNamespace) -> None:
     host.yarn.application = app(containers=2)
     host.yarn.nodes = [{**gpu_node("data1", 0), "availMemoryMB": 512}]
     host.spark_submit("exec sleep 60")
-    done = submit(host, "--wait", "1")
-    assert done.code == outcome.NO_EXECUTORS
-    assert "2 executors were asked for" in done.error
-    assert "512/512" in done.error
+    completed = submit(host, "--wait", "1")
+    assert completed.code == outcome.NO_EXECUTORS
+    assert "2 executors were asked for" in completed.error
+    assert "512/512" in completed.error
     assert "application -kill application_1_0001" in (host.tmp / "yarn.log").read_text()
 
 
 def test_the_timeout_ends_the_application(host: SimpleNamespace) -> None:
     host.yarn.application = app(containers=3)
     host.spark_submit("exec sleep 60")
-    done = submit(host, "--timeout", "1")
-    assert done.code == outcome.TOO_LONG
+    completed = submit(host, "--timeout", "1")
+    assert completed.code == outcome.TOO_LONG
     assert "application -kill application_1_0001" in (host.tmp / "yarn.log").read_text()
 
 
 def test_a_job_that_waits_in_its_queue_says_so_and_at_its_end_what_yarn_has(host: SimpleNamespace) -> None:
     host.yarn.application = app("ACCEPTED", diagnostics="Queue's AM resource limit exceeded.")
     host.spark_submit("exec sleep 60")
-    done = submit(host, "--wait", "1", "--timeout", "4")
-    assert done.code == outcome.TOO_LONG
-    assert done.error.count("waits in queue default (ACCEPTED). No application that was submitted earlier") == 1
-    assert "YARN says: Queue's AM resource limit exceeded. It may wait until --timeout (4 s) is over" in done.error
-    assert "it may take 4 s (--timeout)" in done.error
-    assert "YARN has not started the application's own master yet (ACCEPTED)" in done.error
+    completed = submit(host, "--wait", "1", "--timeout", "4")
+    assert completed.code == outcome.TOO_LONG
+    assert completed.error.count("waits in queue default (ACCEPTED). No application that was submitted earlier") == 1
+    assert "YARN says: Queue's AM resource limit exceeded. It may wait until --timeout (4 s) is over" in completed.error
+    assert "it may take 4 s (--timeout)" in completed.error
+    assert "YARN has not started the application's own master yet (ACCEPTED)" in completed.error
 
 
 @pytest.mark.parametrize("arguments", [("--timeout", "1"), ("--wait", "1", "--executors", "9")])
@@ -392,9 +394,9 @@ def test_an_interrupted_job_takes_its_application_along(host: SimpleNamespace) -
 )
 def test_what_is_missing_is_said_before_anything_is_submitted(host: SimpleNamespace, gone: str, words: str) -> None:
     (host.root / gone).unlink()
-    done = submit(host)
-    assert done.code == outcome.NOT_READY
-    assert words in done.error
+    completed = submit(host)
+    assert completed.code == outcome.NOT_READY
+    assert words in completed.error
     assert not (host.tmp / "settings").exists()
 
 
@@ -410,40 +412,42 @@ def test_what_is_missing_is_said_before_anything_is_submitted(host: SimpleNamesp
 def test_every_job_gets_the_jar_that_reads_tfrecords(
     host: SimpleNamespace, default: str, arguments: list[str], jars: str
 ) -> None:
-    written = host.root / "etc/tfos-submit.json"
+    settings_file = host.root / "etc/tfos-submit.json"
     (host.root / "etc/spark-defaults.conf").write_text(default)
     defaults = {"spark_defaults": str(host.root / "etc/spark-defaults.conf")}
-    written.write_text(json.dumps({**json.loads(written.read_text()), **defaults}))
+    settings_file.write_text(json.dumps({**json.loads(settings_file.read_text()), **defaults}))
     assert submit(host, *arguments).code == 0
-    told = [line for line in (host.tmp / "settings").read_text().splitlines() if line.startswith("spark.jars ")]
-    assert told[-1] == "spark.jars " + jars.format(ours=host.root / "jars/tensorflow-hadoop-1.15.0.jar")
+    jar_lines = [line for line in (host.tmp / "settings").read_text().splitlines() if line.startswith("spark.jars ")]
+    assert jar_lines[-1] == "spark.jars " + jars.format(ours=host.root / "jars/tensorflow-hadoop-1.15.0.jar")
 
 
 def test_a_local_script_runs_in_the_environment(host: SimpleNamespace) -> None:
-    done = submit(host, "--local")
-    assert (done.code, done.output) == (0, f"python {host.script}\n")
+    completed = submit(host, "--local")
+    assert (completed.code, completed.output) == (0, f"python {host.script}\n")
 
 
 @pytest.mark.parametrize("shell", ["", "sh"])
 def test_the_shell_finds_a_python_for_it(program: Path, shell: str) -> None:
-    done = subprocess.run([*filter(None, [shell]), str(program), "--help"], capture_output=True, text=True, check=True)
-    assert "exit status:" in done.stdout
+    completed = subprocess.run(
+        [*filter(None, [shell]), str(program), "--help"], capture_output=True, text=True, check=True
+    )
+    assert "exit status:" in completed.stdout
 
 
 def test_without_a_python_nothing_is_submitted(program: Path, tmp_path: Path) -> None:
     launcher, end, archive = program.read_bytes().partition(b"exit 3\n")
     bare = tmp_path / "tfos-submit"
     bare.write_bytes(launcher.replace(b"/usr/", b"/nowhere/") + end + archive)
-    done = subprocess.run(["sh", str(bare), "job.py"], capture_output=True, text=True, check=False)
-    assert done.returncode == outcome.NOT_READY
-    assert "tfos-submit requires Python 3 or 2.7, but none was found in" in done.stderr
+    completed = subprocess.run(["sh", str(bare), "job.py"], capture_output=True, text=True, check=False)
+    assert completed.returncode == outcome.NOT_READY
+    assert "tfos-submit requires Python 3 or 2.7, but none was found in" in completed.stderr
 
 
 def test_a_link_to_it_starts_it(program: Path, tmp_path: Path) -> None:
     (tmp_path / "tfos-submit").symlink_to(program)
     command = ["sh", "-c", "tfos-submit --help"]
-    done = subprocess.run(command, capture_output=True, text=True, env={"PATH": f"{tmp_path}:/usr/bin:/bin"})
-    assert "exit status:" in done.stdout
+    completed = subprocess.run(command, capture_output=True, text=True, env={"PATH": f"{tmp_path}:/usr/bin:/bin"})
+    assert "exit status:" in completed.stdout
 
 
 def test_nothing_of_the_caller_is_imported(host: SimpleNamespace) -> None:
@@ -452,18 +456,18 @@ def test_nothing_of_the_caller_is_imported(host: SimpleNamespace) -> None:
         (host.tmp / name).write_text("raise SystemExit('the wrong file was imported')\n")
     command = [str(host.program), "--root", str(host.root), "--dry-run", str(host.script)]
     environment = {**os.environ, "PYTHONPATH": str(host.tmp), "SPARK_CONF_DIR": "/nowhere"}
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=host.tmp, env=environment)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "spark.executor.instances 2\n" in done.stdout
+    completed = subprocess.run(command, capture_output=True, text=True, check=False, cwd=host.tmp, env=environment)
+    assert (completed.returncode, completed.stderr) == (0, "")
+    assert "spark.executor.instances 2\n" in completed.stdout
 
 
 def test_a_yarn_that_fails_is_named_with_its_last_words(host: SimpleNamespace) -> None:
     host.yarn.application = app("FAILED", -1)
     executable(host.tmp / "hadoop/bin/yarn", "#!/bin/sh\necho first >&2; echo 'no ticket' >&2; exit 255\n")
     host.spark_submit("sleep 1; exit 7")
-    done = submit(host)
-    assert done.code == outcome.FAILED
-    assert "tfos-submit: yarn logs -applicationId application_1_0001 failed: no ticket\n" in done.error
+    completed = submit(host)
+    assert completed.code == outcome.FAILED
+    assert "tfos-submit: yarn logs -applicationId application_1_0001 failed: no ticket\n" in completed.error
 
 
 def second_environment(host: SimpleNamespace) -> str:
@@ -491,11 +495,11 @@ def second_environment(host: SimpleNamespace) -> str:
 def test_a_named_environment_is_used_with_its_own_spark_and_java(host: SimpleNamespace, tree: str) -> None:
     name = second_environment(host)
     assert submit(host, "--environment", name + tree).code == 0
-    told = (host.tmp / "settings2").read_text()
-    assert f"spark.executorEnv.JAVA_HOME {host.tmp}/java8\n" in told
-    assert "spark.yarn.queue old" in told
+    settings = (host.tmp / "settings2").read_text()
+    assert f"spark.executorEnv.JAVA_HOME {host.tmp}/java8\n" in settings
+    assert "spark.yarn.queue old" in settings
     if not tree:  # a job names the environment as all hosts do, and not this host's tree
-        assert f"spark.pyspark.python {host.root}/envs/{name}/bin/python\n" in told
+        assert f"spark.pyspark.python {host.root}/envs/{name}/bin/python\n" in settings
 
 
 def test_switching_back_is_one_link(host: SimpleNamespace) -> None:
@@ -508,6 +512,6 @@ def test_switching_back_is_one_link(host: SimpleNamespace) -> None:
 
 def test_trees_and_settings_are_not_listed_as_environments(host: SimpleNamespace) -> None:
     name = second_environment(host)
-    done = submit(host, "--environment", "nothing")
-    assert done.code == outcome.NOT_READY
-    assert f"installed: {name}, tf-0123456789ab)" in done.error
+    completed = submit(host, "--environment", "nothing")
+    assert completed.code == outcome.NOT_READY
+    assert f"installed: {name}, tf-0123456789ab)" in completed.error

@@ -45,8 +45,8 @@ def test_the_same_command_again_has_the_host_of_cdsw() -> None:
 @pytest.mark.parametrize(("given", "option"), [("", []), ("1", ["--cdsw"]), ("1.10.5", ["--cdsw", "1.10.5"])])
 def test_make_hands_the_release_of_cdsw_on(given: str, option: list[str]) -> None:
     command = ["make", "--no-print-directory", "--dry-run", "demo", f"CDSW={given}"]
-    done = subprocess.run(command, cwd=images.REPOSITORY, capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines()[-1].split()[6:] == option
+    completed = subprocess.run(command, cwd=images.REPOSITORY, capture_output=True, text=True, check=True)
+    assert completed.stdout.splitlines()[-1].split()[6:] == option
 
 
 def test_a_cluster_of_another_name_is_named_in_every_command() -> None:
@@ -56,10 +56,10 @@ def test_a_cluster_of_another_name_is_named_in_every_command() -> None:
 @pytest.mark.parametrize("command", [command for command in commands(Cluster()) if command.startswith("make ")])
 def test_make_knows_the_target(command: str) -> None:
     make, *words = command.split()
-    done = subprocess.run(
+    completed = subprocess.run(
         [make, "--dry-run", *words], cwd=images.REPOSITORY, capture_output=True, text=True, check=False
     )
-    assert done.returncode == 0, done.stderr
+    assert completed.returncode == 0, completed.stderr
 
 
 @pytest.mark.parametrize("stack", check_steps.STACKS)
@@ -67,7 +67,7 @@ def test_what_is_printed_is_what_the_end_to_end_tests_run(stack: str) -> None:
     """But for the status and the shell, which tests/e2e types, and with Kerberos the suite, which test_kerberos.py starts; the removal comes last."""
     steps = [" ".join(step.command) for part in check_steps.e2e_steps(images.REPOSITORY, stack) for step in part]
     cluster = check_steps.e2e_cluster(stack)
-    again, _status, _shell, verify, removal = commands(cluster)
-    expected = [again, removal] if cluster.kerberos else [again, verify, removal]
-    assert [step for step in steps if step in (again, verify, removal)] == expected
+    demo_command, _status, _shell, verify, removal = commands(cluster)
+    expected = [demo_command, removal] if cluster.kerberos else [demo_command, verify, removal]
+    assert [step for step in steps if step in (demo_command, verify, removal)] == expected
     assert steps[-1] == removal

@@ -66,18 +66,18 @@ YUM_UNSOLVED = """Error: Package: c-2-1.noarch (r)
     ],
 )
 def test_what_the_solver_answers(source: Source, output: str, error: str, words: list[str]) -> None:
-    found = " ".join(transactions.reasons(source, output, error, ""))
-    assert [one for one in words if one not in found] == []
-    assert bool(found) is bool(words)
+    text = " ".join(transactions.reasons(source, output, error, ""))
+    assert [word for word in words if word not in text] == []
+    assert bool(text) is bool(words)
 
 
 def test_both_ends_of_a_long_answer_are_reported() -> None:
-    (said,) = transactions.reasons(
+    (reason,) = transactions.reasons(
         DNF, "\n Problem: first\n" + "  - package\n" * 90 + "  - nothing provides last\n", "", ""
     )
-    assert len(said) < 720
-    assert said.startswith("dnf reports: Problem: first")
-    assert said.endswith("nothing provides last")
+    assert len(reason) < 720
+    assert reason.startswith("dnf reports: Problem: first")
+    assert reason.endswith("nothing provides last")
 
 
 @pytest.mark.parametrize(
@@ -97,9 +97,9 @@ def test_both_ends_of_a_long_answer_are_reported() -> None:
     ],
 )
 def test_a_lock_of_the_site_that_excludes_a_package_is_named(line: str, excludes: bool) -> None:
-    own = "# BEGIN deeplearning nvidia_driver\nc-0:1-1.*\n# END deeplearning nvidia_driver\n"
-    found = list(transactions.reasons(DNF, TABLE.format(""), ABORTED, f"{own}\n# site\n{line}\n"))
-    assert found == [f"{transactions.LOCKS['dnf']} has locks that are not of this project: {line}"] * excludes
+    own_locks = "# BEGIN deeplearning nvidia_driver\nc-0:1-1.*\n# END deeplearning nvidia_driver\n"
+    reasons = list(transactions.reasons(DNF, TABLE.format(""), ABORTED, f"{own_locks}\n# site\n{line}\n"))
+    assert reasons == [f"{transactions.LOCKS['dnf']} has locks that are not of this project: {line}"] * excludes
 
 
 def test_nothing_is_done_to_solve_a_transaction() -> None:

@@ -80,10 +80,10 @@ def test_a_read_host_refuses_in_its_own_words(
 
 def test_what_is_offered_to_a_read_host_leaves_the_host_as_it_is(tmp_path: Path) -> None:
     host = profile(tmp_path, "debian")
-    found = resolve({"tensorflow": "1.15", "python": "2.7"}, host).nearest
-    assert found
-    assert all(set(request) <= {"tensorflow", "python", "cuda"} for request in found), found
-    assert all(resolve(request, host).fits for request in found)
+    requests = resolve({"tensorflow": "1.15", "python": "2.7"}, host).nearest
+    assert requests
+    assert all(set(request) <= {"tensorflow", "python", "cuda"} for request in requests), requests
+    assert all(resolve(request, host).fits for request in requests)
 
 
 def test_a_host_with_amd_gpus_only_gets_the_cpu_form(tmp_path: Path) -> None:
@@ -110,8 +110,8 @@ def test_a_read_host_gets_what_it_can_run(
     name: str, expected: dict[str, str | None], stack: str, tmp_path: Path
 ) -> None:
     host = profile(tmp_path, name)
-    found = compose({}, host).stack
-    assert {key: found.get(key) for key in expected} == expected
+    stack_data = compose({}, host).stack
+    assert {key: stack_data.get(key) for key in expected} == expected
     assert resolve({}, host).name == stack
 
 
@@ -150,9 +150,9 @@ def planned(tmp_path: Path, name: str, request: object, **variables: object) -> 
 def test_the_plan_refuses_what_a_read_host_cannot_have(
     name: str, request_: object, variables: dict[str, object], words: str, tmp_path: Path
 ) -> None:
-    made = planned(tmp_path, name, request_, **variables)
-    assert words in " ".join(made.problems), made.problems
-    assert "no host was changed" in made.failure()
+    site_plan = planned(tmp_path, name, request_, **variables)
+    assert words in " ".join(site_plan.problems), site_plan.problems
+    assert "no host was changed" in site_plan.failure()
 
 
 @pytest.mark.parametrize(
@@ -170,22 +170,22 @@ def test_the_plan_refuses_what_a_read_host_cannot_have(
 def test_the_plan_tells_what_a_read_host_means_for_the_work(
     name: str, request_: object, variables: dict[str, object], words: str, tmp_path: Path
 ) -> None:
-    made = planned(tmp_path, name, request_, **variables)
-    told = " ".join([*made.warnings, *made.reboots, made.table()])
-    assert words in told, told
-    assert made.problems == []
+    site_plan = planned(tmp_path, name, request_, **variables)
+    text = " ".join([*site_plan.warnings, *site_plan.reboots, site_plan.table()])
+    assert words in text, text
+    assert site_plan.problems == []
 
 
 @pytest.mark.parametrize("name", ["no_gpu", "amd_only"])
 def test_a_host_without_nvidia_gpus_is_told_only_that_it_gets_no_driver(name: str, tmp_path: Path) -> None:
-    made = planned(tmp_path, name, EL7 if name == "no_gpu" else EL9, gpu_count=0, **DRIVER)
-    assert (made.problems, made.reboots) == ([], {})
-    assert made.warnings == ["data1: nvidia_driver_version is set, but the host has no GPU: it gets no driver."]
-    assert "nvidia_driver" not in made.table()
+    site_plan = planned(tmp_path, name, EL7 if name == "no_gpu" else EL9, gpu_count=0, **DRIVER)
+    assert (site_plan.problems, site_plan.reboots) == ([], {})
+    assert site_plan.warnings == ["data1: nvidia_driver_version is set, but the host has no GPU: it gets no driver."]
+    assert "nvidia_driver" not in site_plan.table()
 
 
 def test_a_signed_module_is_planned_where_secure_boot_is_on(tmp_path: Path) -> None:
     keys = {"nvidia_driver_signing_certificate": "/etc/pki/site.der", "nvidia_driver_signing_key": "/etc/pki/site.key"}
-    made = planned(tmp_path, "secure_boot", EL9, **NEWER, **keys)
-    assert made.problems == []
-    assert "nvidia_driver" in made.table()
+    site_plan = planned(tmp_path, "secure_boot", EL9, **NEWER, **keys)
+    assert site_plan.problems == []
+    assert "nvidia_driver" in site_plan.table()

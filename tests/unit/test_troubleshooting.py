@@ -24,13 +24,13 @@ def sentence(printed: str) -> str:
 
 def texts() -> list[str]:
     """Every text in the programs, with … for its placeholders."""
-    found = []
+    texts = []
     for path in (path for folder in PROGRAMS for path in sorted((REPOSITORY / folder).rglob("*.py"))):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
                 text = re.sub(r"(%(?:\(\w+\))?[-.\d]*[a-z]|\{\d\})+", "…", node.value)
-                found.append(text.replace("%%", "%"))
-    return found
+                texts.append(text.replace("%%", "%"))
+    return texts
 
 
 TEXTS = texts()
@@ -38,20 +38,20 @@ TEXTS = texts()
 
 @pytest.mark.parametrize("printed", PRINTED.findall(PAGE))
 def test_what_the_page_quotes_is_in_the_programs(printed: str) -> None:
-    quoted = sentence(printed)
-    assert len(quoted) > 10
-    assert [text for text in TEXTS if quoted in text]
+    quotation = sentence(printed)
+    assert len(quotation) > 10
+    assert [text for text in TEXTS if quotation in text]
 
 
 @pytest.mark.parametrize("title", [title for title, text in SECTIONS.items() if SEEN.search(text)])
 def test_what_the_page_shows_gets_the_hints_that_it_quotes(title: str) -> None:
-    quoted = [sentence(line) for line in PRINTED.findall(SECTIONS[title]) if line.startswith("tfos-submit: hint: ")]
-    given = [one for line in SEEN.findall(SECTIONS[title]) for one in hints.hints(line)]
-    assert given
-    for one in given:
-        assert [text for text in quoted if re.match(re.escape(text).replace("…", ".+"), one)], one
+    quotations = [sentence(line) for line in PRINTED.findall(SECTIONS[title]) if line.startswith("tfos-submit: hint: ")]
+    hint_lines = [hint for line in SEEN.findall(SECTIONS[title]) for hint in hints.hints(line)]
+    assert hint_lines
+    for hint in hint_lines:
+        assert [text for text in quotations if re.match(re.escape(text).replace("…", ".+"), hint)], hint
 
 
 def test_every_section_is_in_the_table() -> None:
-    listed = re.findall(r"\(#([a-z-]+)\) \|$", PAGE, re.MULTILINE)
-    assert listed == [title.lower().replace(" ", "-") for title in SECTIONS if title != "First of all"]
+    anchors = re.findall(r"\(#([a-z-]+)\) \|$", PAGE, re.MULTILINE)
+    assert anchors == [title.lower().replace(" ", "-") for title in SECTIONS if title != "First of all"]

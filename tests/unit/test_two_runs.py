@@ -50,8 +50,8 @@ def spark_home(root: Path) -> Arguments:
 
 
 def locked_command(root: Path) -> Arguments:
-    made = str(root / "installed")
-    return {"purpose": "an installer", "argv": ["touch", made], "root": str(root / "deeplearning")}
+    path = str(root / "installed")
+    return {"purpose": "an installer", "argv": ["touch", path], "root": str(root / "deeplearning")}
 
 
 def toolkit_files(root: Path) -> Arguments:
@@ -70,34 +70,34 @@ MODULES: dict[str, tuple[Callable[[Path], Arguments], str]] = {
 
 @pytest.mark.parametrize("name", MODULES)
 def test_a_module_that_changes_the_host_names_who_changes_it_now(tmp_path: Path, name: str) -> None:
-    arguments, result = MODULES[name]
+    arguments, target = MODULES[name]
     with HostLock("TensorFlow into demo-1", 1, str(tmp_path / "deeplearning")):
-        found = run(name, **arguments(tmp_path), wait=1)
-    assert found["failed"]
-    assert f"TensorFlow into demo-1 (process {os.getpid()}) has held" in found["msg"]
-    assert not (tmp_path / result).exists()
+        result = run(name, **arguments(tmp_path), wait=1)
+    assert result["failed"]
+    assert f"TensorFlow into demo-1 (process {os.getpid()}) has held" in result["msg"]
+    assert not (tmp_path / target).exists()
 
 
 @pytest.mark.parametrize("name", MODULES)
 def test_a_module_that_changes_the_host_waits_for_its_turn(tmp_path: Path, name: str) -> None:
-    arguments, result = MODULES[name]
+    arguments, target = MODULES[name]
     with HostLock("TensorFlow into demo-1", 1, str(tmp_path / "deeplearning")):
         process = start(name, **arguments(tmp_path))
         time.sleep(2)
         assert process.poll() is None
-        assert not (tmp_path / result).exists()
+        assert not (tmp_path / target).exists()
     assert answer(process)["changed"]
-    assert (tmp_path / result).exists()
+    assert (tmp_path / target).exists()
 
 
 @pytest.mark.parametrize("name", ["unpacked_archive", "spark_home"])
 def test_of_two_runs_that_unpack_one_archive_the_second_finds_it_done(tmp_path: Path, name: str) -> None:
-    arguments, result = MODULES[name]
-    given = arguments(tmp_path)
-    both = [start(name, **given) for _ in range(2)]
-    found = [answer(process) for process in both]
-    assert not any(entry.get("failed") for entry in found)
-    assert [path.name for path in (tmp_path / result).parent.iterdir()] == [Path(result).name]
+    arguments, target = MODULES[name]
+    inputs = arguments(tmp_path)
+    processes = [start(name, **inputs) for _ in range(2)]
+    answers = [answer(process) for process in processes]
+    assert not any(entry.get("failed") for entry in answers)
+    assert [path.name for path in (tmp_path / target).parent.iterdir()] == [Path(target).name]
 
 
 def test_an_installer_holds_the_host_also_when_its_module_is_killed(tmp_path: Path) -> None:
@@ -120,16 +120,16 @@ def test_an_installer_holds_the_host_also_when_its_module_is_killed(tmp_path: Pa
 
 
 def test_an_installer_that_does_not_end_is_ended_and_named(tmp_path: Path) -> None:
-    found = run("locked_command", purpose="it", argv=["sleep", "60"], timeout=1, root=str(tmp_path))
-    assert found["failed"]
-    assert (found["rc"], found["cmd"]) == (124, ["sleep", "60"])
-    assert "sleep 60 did not end within 1 s" in found["msg"]
+    result = run("locked_command", purpose="it", argv=["sleep", "60"], timeout=1, root=str(tmp_path))
+    assert result["failed"]
+    assert (result["rc"], result["cmd"]) == (124, ["sleep", "60"])
+    assert "sleep 60 did not end within 1 s" in result["msg"]
 
 
 def test_an_installer_answers_with_what_it_printed_and_where_it_ran(tmp_path: Path) -> None:
     argv = ["sh", "-c", "pwd; echo why >&2; exit 3"]
-    found = run("locked_command", purpose="it", argv=argv, directory=str(tmp_path), root=str(tmp_path))
-    assert (found["failed"], found["rc"], found["stdout"], found["stderr"]) == (True, 3, str(tmp_path), "why")
+    result = run("locked_command", purpose="it", argv=argv, directory=str(tmp_path), root=str(tmp_path))
+    assert (result["failed"], result["rc"], result["stdout"], result["stderr"]) == (True, 3, str(tmp_path), "why")
 
 
 def test_an_uninstaller_that_is_not_there_is_not_run(tmp_path: Path) -> None:
@@ -149,12 +149,12 @@ def test_the_lock_goes_with_the_directory_that_has_nothing_else(tmp_path: Path) 
 
 def test_who_waited_for_a_lock_that_was_removed_has_the_new_one(tmp_path: Path) -> None:
     """A lock on a file without a name excludes nobody."""
-    taken: list[bool] = []
+    outcomes: list[bool] = []
 
     def wait() -> None:
         with HostLock("the second", 10, str(tmp_path)):
-            done = subprocess.run(["flock", "--nonblock", str(tmp_path / ".lock"), "true"], check=False)
-            taken.append(done.returncode != 0)
+            completed = subprocess.run(["flock", "--nonblock", str(tmp_path / ".lock"), "true"], check=False)
+            outcomes.append(completed.returncode != 0)
 
     with HostLock("the first", 1, str(tmp_path)) as lock:
         thread = threading.Thread(target=wait)
@@ -162,4 +162,4 @@ def test_who_waited_for_a_lock_that_was_removed_has_the_new_one(tmp_path: Path) 
         time.sleep(1)
         lock.remove_if_alone()
     thread.join(10)
-    assert taken == [True]
+    assert outcomes == [True]

@@ -11,8 +11,8 @@ import unpacked_archive
 
 
 def run(argv: list[str]) -> tuple[int, str, str]:
-    done = subprocess.run(argv, capture_output=True, text=True, check=False)
-    return done.returncode, done.stdout, done.stderr
+    completed = subprocess.run(argv, capture_output=True, text=True, check=False)
+    return completed.returncode, completed.stdout, completed.stderr
 
 
 def archive(folder: Path, name: str, *files: str) -> str:
@@ -44,12 +44,12 @@ def test_the_content_gets_the_name_with_a_mark_and_the_older_directory(tmp_path:
 
 def test_every_file_is_on_the_disk_before_the_mark_and_the_name(tmp_path: Path, disk_events: list[str]) -> None:
     """What a power failure leaves: a mark only beside complete libraries, and the name only with the mark."""
-    packed = archive(tmp_path, "new", "lib/libcudnn.so.8", "include/cudnn.h")
-    unpacked_archive.unpack(packed, str(tmp_path / "cudnn-8"), "aa", run)
+    archive_path = archive(tmp_path, "new", "lib/libcudnn.so.8", "include/cudnn.h")
+    unpacked_archive.unpack(archive_path, str(tmp_path / "cudnn-8"), "aa", run)
     marks = [[f".draft-{name}", f"rename to {name}", "cudnn-8"] for name in (".sizes.json", ".sha256")]
-    ends = [*marks[0], *marks[1], "rename to cudnn-8", tmp_path.name]
-    assert set(disk_events[: -len(ends)]) >= {"libcudnn.so.8", "cudnn.h", "lib", "include"}
-    assert [event.partition(".new-")[0] for event in disk_events[-len(ends) :]] == ends
+    last_events = [*marks[0], *marks[1], "rename to cudnn-8", tmp_path.name]
+    assert set(disk_events[: -len(last_events)]) >= {"libcudnn.so.8", "cudnn.h", "lib", "include"}
+    assert [event.partition(".new-")[0] for event in disk_events[-len(last_events) :]] == last_events
 
 
 def test_an_archive_with_lib64_keeps_it(tmp_path: Path) -> None:
@@ -79,19 +79,19 @@ def test_another_archive_of_the_same_version_replaces_the_first(tmp_path: Path, 
 
 def test_what_a_killed_run_left_is_no_obstacle(tmp_path: Path) -> None:
     place = tmp_path / "here" / "place"
-    for left in ("place.new", "place.old"):
-        (place.parent / left).mkdir(parents=True)
-        (place.parent / left / "half").touch()
+    for name in ("place.new", "place.old"):
+        (place.parent / name).mkdir(parents=True)
+        (place.parent / name / "half").touch()
     unpacked_archive.unpack(archive(tmp_path, "new", "lib64/a"), str(place), "aa", run)
     assert names(place.parent) == ["place"]
     assert names(place) == [".sha256", ".sizes.json", "lib64"]
 
 
 def test_an_archive_that_tar_cannot_read_leaves_everything_as_it_was(tmp_path: Path, place: Path) -> None:
-    broken = tmp_path / "broken.tar.gz"
-    broken.write_bytes(b"no archive")
+    archive_file = tmp_path / "broken.tar.gz"
+    archive_file.write_bytes(b"no archive")
     with pytest.raises(OSError, match="tar ended with status 2"):
-        unpacked_archive.unpack(str(broken), str(place), "bb", run)
+        unpacked_archive.unpack(str(archive_file), str(place), "bb", run)
     assert has_the_first(place)
 
 
@@ -120,16 +120,16 @@ def test_when_the_last_rename_fails_the_old_content_comes_back(
 
 
 def test_an_archive_of_another_version_is_refused_and_what_was_there_stays(tmp_path: Path, place: Path) -> None:
-    wanted = "lib*/libcudnn.so.8.9.7"
+    pattern = "lib*/libcudnn.so.8.9.7"
     right = archive(tmp_path, "right", "lib/libcudnn.so.8.9.7")
-    unpacked_archive.unpack(right, str(place), "aa", run, wanted)
+    unpacked_archive.unpack(right, str(place), "aa", run, pattern)
     wrong = archive(tmp_path, "wrong", "lib/libcudnn.so.8.9.6", "lib/libcudnn_ops.so.8.9.6")
     with pytest.raises(OSError, match=r"must contain lib\*/libcudnn.so.8.9.7, but contains lib/libcudnn.so.8.9.6$"):
-        unpacked_archive.unpack(wrong, str(place), "bb", run, wanted)
+        unpacked_archive.unpack(wrong, str(place), "bb", run, pattern)
     assert has_the_first(place)
 
 
 def test_a_host_without_the_program_that_unpacks_is_told_which(tmp_path: Path) -> None:
-    said = "tar (child): xz: Cannot exec: No such file or directory\ntar (child): Error is not recoverable: exiting now"
+    text = "tar (child): xz: Cannot exec: No such file or directory\ntar (child): Error is not recoverable: exiting now"
     with pytest.raises(OSError, match="tar requires xz for this archive, but the host lacks it: install it"):
-        unpacked_archive.unpack("x", str(tmp_path / "here" / "place"), "aa", lambda argv: (2, "", said))
+        unpacked_archive.unpack("x", str(tmp_path / "here" / "place"), "aa", lambda argv: (2, "", text))

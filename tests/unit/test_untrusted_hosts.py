@@ -25,9 +25,9 @@ def plugin() -> Any:
 @pytest.mark.parametrize("loop", [None, ["one"]])
 def test_results_that_are_no_list_of_results_are_absent(plugin: Any, results: Any, loop: Any) -> None:
     task = SimpleNamespace(action="command", loop=loop)
-    received = SimpleNamespace(_result={"results": results, "rc": 0}, _task=task)
-    plugin.Results().append(received)
-    assert received._result == {"rc": 0}
+    task_result = SimpleNamespace(_result={"results": results, "rc": 0}, _task=task)
+    plugin.Results().append(task_result)
+    assert task_result._result == {"rc": 0}
 
 
 def play(directory: Path, tasks: list[Any], hosts: list[str], **environment: str) -> tuple[int, str]:
@@ -47,12 +47,12 @@ def play(directory: Path, tasks: list[Any], hosts: list[str], **environment: str
     ],
 )
 def test_another_strategy_is_refused_before_a_host_is_asked(tmp_path: Path, task: Any, strategy: str) -> None:
-    code, said = play(tmp_path, [task], ["data1"], ANSIBLE_STRATEGY=strategy)
-    assert code == 2, said
+    code, output = play(tmp_path, [task], ["data1"], ANSIBLE_STRATEGY=strategy)
+    assert code == 2, output
     words = "The strategy must be untrusted_hosts, with which the answers of hosts are data, but it is"
-    assert f"{words} {strategy}." in said
-    assert f"strategy_plugins = {STRATEGY.parent}" in said
-    assert "Traceback" not in said
+    assert f"{words} {strategy}." in output
+    assert f"strategy_plugins = {STRATEGY.parent}" in output
+    assert "Traceback" not in output
 
 
 @pytest.mark.parametrize("strategy", ["untrusted_hosts", "ansible.legacy.untrusted_hosts"])
@@ -62,13 +62,13 @@ def test_both_names_of_the_strategy_are_accepted(tmp_path: Path, strategy: str) 
 
 
 def test_filters_are_loaded_once_and_not_by_every_task_of_every_host(tmp_path: Path) -> None:
-    loaded = tmp_path / "loaded"
+    log_file = tmp_path / "loaded"
     (tmp_path / "filters").mkdir()
     (tmp_path / "filters" / "counted.py").write_text(
-        f"open({str(loaded)!r}, 'a').write('once\\n')\nclass FilterModule:\n    def filters(self):\n        return {{'counted': str.upper}}\n"
+        f"open({str(log_file)!r}, 'a').write('once\\n')\nclass FilterModule:\n    def filters(self):\n        return {{'counted': str.upper}}\n"
     )
     tasks = [{"ansible.builtin.assert": {"that": "('a' | counted) == 'A'"}}] * 2
     hosts = ["data1", "data2", "data3"]
-    code, said = play(tmp_path, tasks, hosts, ANSIBLE_FILTER_PLUGINS=str(tmp_path / "filters"))
-    assert code == 0, said
-    assert loaded.read_text().split() == ["once"]
+    code, output = play(tmp_path, tasks, hosts, ANSIBLE_FILTER_PLUGINS=str(tmp_path / "filters"))
+    assert code == 0, output
+    assert log_file.read_text().split() == ["once"]

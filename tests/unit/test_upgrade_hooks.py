@@ -24,11 +24,11 @@ class Alertmanager(Quiet):
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        known = "Basic " + base64.b64encode(f"{LOGIN}:{PASSWORD}".encode()).decode()
+        authorization = "Basic " + base64.b64encode(f"{LOGIN}:{PASSWORD}".encode()).decode()
         complete = {"matchers", "startsAt", "endsAt", "createdBy", "comment"} <= set(body) and all(
             {"name", "value", "isRegex"} <= set(matcher) for matcher in body["matchers"]
         )
-        status = 401 if self.headers["Authorization"] != known else 200 if complete else 400
+        status = 401 if self.headers["Authorization"] != authorization else 200 if complete else 400
         if self.path != "/api/v2/silences":
             status = 404
         if status == 200:
@@ -54,18 +54,18 @@ def test_the_example_silences_each_hosts_alerts_before_that_host_changes(tmp_pat
         (tmp_path / "hosts.yml").write_text(yaml.safe_dump(inventory), encoding="utf-8")
         _, change, _ = yaml.safe_load((REPOSITORY / "playbooks" / "layers" / "upgrade.yml").read_text(encoding="utf-8"))
         (rollout,) = change.pop("tasks")
-        ours = [task for task in rollout["block"] if "ansible.builtin.include_tasks" in task]
-        assert len(ours) == 2
-        change.update(become=False, serial=1, tasks=ours)
+        hook_tasks = [task for task in rollout["block"] if "ansible.builtin.include_tasks" in task]
+        assert len(hook_tasks) == 2
+        change.update(become=False, serial=1, tasks=hook_tasks)
         (tmp_path / "play.yml").write_text(yaml.safe_dump([change]), encoding="utf-8")
-        status, said = play("-vvv", "-i", tmp_path / "hosts.yml", tmp_path / "play.yml", no_proxy="127.0.0.1")
-    assert status == 0, said
-    assert PASSWORD not in said  # not even with -vvv
+        status, output = play("-vvv", "-i", tmp_path / "hosts.yml", tmp_path / "play.yml", no_proxy="127.0.0.1")
+    assert status == 0, output
+    assert PASSWORD not in output  # not even with -vvv
     silences = handler.silences
     assert [silence["matchers"] for silence in silences] == [
         [{"name": "host", "value": host, "isRegex": False}] for host in ("data1", "data2")
     ]
-    ends = datetime.datetime.fromisoformat(silences[0]["endsAt"].replace("Z", "+00:00"))
-    left = ends - datetime.datetime.now(datetime.timezone.utc)
-    assert datetime.timedelta(hours=1, minutes=50) < left <= datetime.timedelta(hours=2)
-    assert said.index("AFTER data1") < said.rindex("Silence the host")  # one host after the other
+    end = datetime.datetime.fromisoformat(silences[0]["endsAt"].replace("Z", "+00:00"))
+    remaining_time = end - datetime.datetime.now(datetime.timezone.utc)
+    assert datetime.timedelta(hours=1, minutes=50) < remaining_time <= datetime.timedelta(hours=2)
+    assert output.index("AFTER data1") < output.rindex("Silence the host")  # one host after the other

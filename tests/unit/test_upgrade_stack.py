@@ -18,32 +18,32 @@ from hadoop_dl.hosts import canaries, stack_change
 
 def run(cluster: Path, *options: str, **variables: object) -> tuple[int, str]:
     arguments = ("-i", cluster / "hosts.yml", cluster / "upgrade.yml", *options, "-e", json.dumps(variables))
-    done = ansible_programs.run("ansible-playbook", *arguments)
-    return done.returncode, done.stdout + done.stderr
+    completed = ansible_programs.run("ansible-playbook", *arguments)
+    return completed.returncode, completed.stdout + completed.stderr
 
 
 def test_without_a_terminal_and_without_assume_yes_nothing_is_changed(cluster):
-    code, said = run(cluster)
-    assert (code, active(cluster)) == (2, dict.fromkeys(GROUPS, OLD)), said
-    told = " ".join(said.split())
-    assert "No host was changed. Type yes, or add -e assume_yes=true if there is no terminal." in told
+    code, output = run(cluster)
+    assert (code, active(cluster)) == (2, dict.fromkeys(GROUPS, OLD)), output
+    text = " ".join(output.split())
+    assert "No host was changed. Type yes, or add -e assume_yes=true if there is no terminal." in text
 
 
 def test_what_changes_is_shown_and_a_confirmed_upgrade_switches_all_hosts_and_again_changes_none(cluster):
-    code, said = run(cluster, assume_yes=True)
-    assert (code, active(cluster)) == (0, dict.fromkeys(GROUPS, NEW)), said
-    assert f"data1, data2, edge1: {OLD} -> {NEW}" in said
-    rows = [line.split() for line in said.splitlines()]
+    code, output = run(cluster, assume_yes=True)
+    assert (code, active(cluster)) == (0, dict.fromkeys(GROUPS, NEW)), output
+    assert f"data1, data2, edge1: {OLD} -> {NEW}" in output
+    rows = [line.split() for line in output.splitlines()]
     assert ["TensorFlow", "1.0", "1.4.1"] in rows
     assert ["TensorFlowOnSpark", "none", "1.4.4"] in rows
     assert ["Java", "unknown", "8"] in rows, "the old stack is none of those that this project knows"
     assert ["numpy", "none", "1.16.6"] in rows
     assert all((cluster / name / "envs" / OLD).is_dir() for name in GROUPS), "the way back"
-    code, said = run(cluster, needed=False)
-    assert code == 0, said
-    assert f"{NEW} is installed and active on every host already. No host was changed." in " ".join(said.split())
-    assert "changed=0" in said
-    assert "changed=1" not in said
+    code, output = run(cluster, needed=False)
+    assert code == 0, output
+    assert f"{NEW} is installed and active on every host already. No host was changed." in " ".join(output.split())
+    assert "changed=0" in output
+    assert "changed=1" not in output
 
 
 def without_old(cluster: Path, name: str, active: str = "") -> None:
@@ -59,18 +59,18 @@ def test_a_job_that_fails_sends_each_canary_back_to_what_it_had_and_stops(cluste
     """One canary had nothing, one was switched by a killed run and has no way back, one had OLD."""
     without_old(cluster, "data1")
     without_old(cluster, "data2", NEW)
-    code, said = run(cluster, **canary("echo the executors say no; exit 3", "data1,data2"))
-    assert code == 2, said
+    code, output = run(cluster, **canary("echo the executors say no; exit 3", "data1,data2"))
+    assert code == 2, output
     assert not (cluster / "data1" / "current").is_symlink()
     assert {name: os.readlink(cluster / name / "current") for name in ("data2", "edge1")} == {
         "data2": f"envs/{NEW}",
         "edge1": f"envs/{OLD}",
     }
-    told = " ".join(said.split())
-    assert "ended with status 3: the executors say no" in told
-    assert "Without an active environment, as before: data1." in told
-    assert f"Not back, so {NEW} may be active there: data2. No other host was switched." in told
-    assert "Back at" not in told
+    text = " ".join(output.split())
+    assert "ended with status 3: the executors say no" in text
+    assert "Without an active environment, as before: data1." in text
+    assert f"Not back, so {NEW} may be active there: data2. No other host was switched." in text
+    assert "Back at" not in text
 
 
 def test_after_a_canarys_job_that_failed_the_same_command_tries_again_and_the_others_follow(cluster):
@@ -79,23 +79,23 @@ def test_after_a_canarys_job_that_failed_the_same_command_tries_again_and_the_ot
     Both jobs lose their connection: once when they have started, and once when they are asked for.
     """
     over_ssh(cluster, "for a moment")
-    code, said = run(cluster, **canary("sleep 2; exit 3"))
-    assert (code, active(cluster)) == (2, dict.fromkeys(GROUPS, OLD)), said
-    told = " ".join(said.split())
-    assert "ended with status 3" in told, "recorded, although the connection was lost"
-    assert "Back at what was active before: data1. No other host was switched." in told
+    code, output = run(cluster, **canary("sleep 2; exit 3"))
+    assert (code, active(cluster)) == (2, dict.fromkeys(GROUPS, OLD)), output
+    text = " ".join(output.split())
+    assert "ended with status 3" in text, "recorded, although the connection was lost"
+    assert "Back at what was active before: data1. No other host was switched." in text
     assert all((cluster / name / "envs" / NEW).is_dir() for name in GROUPS)
     assert not list(cluster.glob("*/.run.json"))
     look = f"readlink {cluster}/*/current | sort | uniq -c; echo $DEEPLEARNING_ENVIRONMENT; ls -d {cluster}/*/envs/{OLD} | wc -l"
     example = ansible_programs.REPOSITORY / "examples/digits"
     look += f"; diff -r --exclude=__pycache__ . {example} && stat -c %a . && stat -c %U . data run.sh data/*.gz"
     (cluster / "begun").unlink()
-    code, said = run(cluster, **canary(f"sleep 2; ({look}) > {cluster}/seen", "data1,edge1"), environment_keep=0)
-    assert code == 0, said
+    code, output = run(cluster, **canary(f"sleep 2; ({look}) > {cluster}/seen", "data1,edge1"), environment_keep=0)
+    assert code == 0, output
     assert (cluster / "begun").exists(), "the connection was lost again"
-    seen = (cluster / "seen").read_text().split()
-    assert seen[:6] == ["2", f"envs/{NEW}", "1", f"envs/{OLD}", NEW, "3"]
-    assert seen[6:] == ["700", *[getpass.getuser()] * 4], "the example, nothing else, and its owner"
+    words = (cluster / "seen").read_text().split()
+    assert words[:6] == ["2", f"envs/{NEW}", "1", f"envs/{OLD}", NEW, "3"]
+    assert words[6:] == ["700", *[getpass.getuser()] * 4], "the example, nothing else, and its owner"
     assert active(cluster) == dict.fromkeys(GROUPS, NEW)
     assert not any((cluster / name / "envs" / OLD).exists() for name in GROUPS)
     assert not (cluster / "evaluated").exists(), "what a broken connection printed is data"
@@ -103,14 +103,14 @@ def test_after_a_canarys_job_that_failed_the_same_command_tries_again_and_the_ot
 
 def test_a_canary_that_is_not_ready_keeps_all_canaries_and_all_hosts(cluster):
     shutil.rmtree(next((cluster / "data2" / "envs" / f"{NEW}.1").glob("lib/python*")))
-    code, said = run(cluster, **canary("true", "data1,data2"))
-    assert (code, active(cluster)) == (2, dict.fromkeys(GROUPS, OLD)), said
+    code, output = run(cluster, **canary("true", "data1,data2"))
+    assert (code, active(cluster)) == (2, dict.fromkeys(GROUPS, OLD)), output
 
 
 def test_check_mode_shows_what_would_change_and_asks_nothing(cluster):
-    code, said = run(cluster, "--check", **canary("false") | {"assume_yes": False})
-    assert (code, active(cluster)) == (0, dict.fromkeys(GROUPS, OLD)), said
-    assert "TensorFlowOnSpark" in said
+    code, output = run(cluster, "--check", **canary("false") | {"assume_yes": False})
+    assert (code, active(cluster)) == (0, dict.fromkeys(GROUPS, OLD)), output
+    assert "TensorFlowOnSpark" in output
 
 
 @pytest.mark.parametrize(
@@ -121,9 +121,9 @@ def test_canaries_without_an_account_or_a_host_for_their_job_are_refused(cluster
     if given:  # The group exists and is empty.
         inventory = (cluster / "hosts.yml").read_text(encoding="utf-8")
         (cluster / "hosts.yml").write_text(inventory.replace("edge_nodes:", "edge_nodes: {}\n    cdsw_hosts:"), "utf-8")
-    code, said = run(cluster, assume_yes=True, upgrade_canary=1, **given)
-    assert (code, active(cluster)) == (2, dict.fromkeys(GROUPS, OLD)), said
-    assert f"but {reason}. No host was changed." in " ".join(said.split())
+    code, output = run(cluster, assume_yes=True, upgrade_canary=1, **given)
+    assert (code, active(cluster)) == (2, dict.fromkeys(GROUPS, OLD)), output
+    assert f"but {reason}. No host was changed." in " ".join(output.split())
 
 
 HOSTS = ["data1", "data2", "data3", "edge1"]
@@ -155,9 +155,9 @@ def test_a_request_for_canaries_that_cannot_be_met_is_refused(request_):
 
 def test_what_a_host_has_is_one_line_for_each_package():
     answer = {"environment": "a\n\x1b[2J", "python": ["x"], "packages": {"keras\nx": {"a": 1}, "numpy": "1" * 900}}
-    now = stack_change.active({**answer, "stack": 7})
-    then = stack_change.Contents("b", "3.11", {}, None)
-    lines = stack_change.table(["data1"], now, then).splitlines()
+    current = stack_change.active({**answer, "stack": 7})
+    target = stack_change.Contents("b", "3.11", {}, None)
+    lines = stack_change.table(["data1"], current, target).splitlines()
     assert all(line.isprintable() and len(line) < 300 for line in lines)
     assert len(lines) == 6
     assert stack_change.active({"packages": 7}).packages == {}
@@ -203,18 +203,18 @@ def over_ssh(cluster: Path, fault: str) -> None:
     program.write_text(SSH.format(python=sys.executable, directory=str(cluster)), encoding="utf-8")
     program.chmod(0o755)
     (cluster / "fault").write_text(fault, encoding="utf-8")
-    own = {"ansible_ssh_executable": str(program), "ansible_ssh_transfer_method": "piped", "ansible_ssh_retries": 0}
-    ansible_programs.change_host(cluster / "hosts.yml", "edge1", {"ansible_connection": "ssh", **own})
+    ssh = {"ansible_ssh_executable": str(program), "ansible_ssh_transfer_method": "piped", "ansible_ssh_retries": 0}
+    ansible_programs.change_host(cluster / "hosts.yml", "edge1", {"ansible_connection": "ssh", **ssh})
 
 
 def test_a_client_that_is_lost_for_good_sends_the_canaries_back_with_the_sentence(cluster):
     over_ssh(cluster, "for good")
-    code, said = run(cluster, **canary("true"))
-    assert (code, active(cluster)) == (2, dict.fromkeys(GROUPS, OLD)), said
-    told = " ".join(said.split())
+    code, output = run(cluster, **canary("true"))
+    assert (code, active(cluster)) == (2, dict.fromkeys(GROUPS, OLD)), output
+    text = " ".join(output.split())
     assert (
         "but that host does not answer any more. Back at what was active before: data1. No other host was switched."
-        in told
+        in text
     )
     assert not (cluster / "evaluated").exists()
     assert [path.parent.name for path in cluster.glob("*/.run.json")] == ["edge1"], "the others are released"
@@ -222,6 +222,6 @@ def test_a_client_that_is_lost_for_good_sends_the_canaries_back_with_the_sentenc
 
 def test_a_canary_that_fails_at_its_own_switch_keeps_all_hosts(cluster):
     (cluster / "data2" / ".new-current").mkdir()  # no rename can replace it
-    code, said = run(cluster, **canary("true", "data1,data2"))
-    assert (code, active(cluster)) == (2, dict.fromkeys(GROUPS, OLD)), said
-    assert "but data2 did not switch. data1 is back at " + OLD in " ".join(said.split())
+    code, output = run(cluster, **canary("true", "data1,data2"))
+    assert (code, active(cluster)) == (2, dict.fromkeys(GROUPS, OLD)), output
+    assert "but data2 did not switch. data1 is back at " + OLD in " ".join(output.split())

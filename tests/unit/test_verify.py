@@ -51,9 +51,9 @@ def test_a_failure_that_is_expected_is_told_apart(
 
 def test_a_skip_is_neither_a_success_nor_the_expected_failure(tmp_path: Path) -> None:
     cases = (case(GPU, "data1", "no GPU here", kind="skipped"), case("test_x", "data1"))
-    found = verify.results(junit(tmp_path / "junit.xml", *cases), [GPU])
-    assert [result.outcome for result in found] == [verify.SKIPPED, verify.PASSED]
-    text = verify.text(found)
+    results = verify.results(junit(tmp_path / "junit.xml", *cases), [GPU])
+    assert [result.outcome for result in results] == [verify.SKIPPED, verify.PASSED]
+    text = verify.text(results)
     assert "SKIPPED on data1: 1 question: no GPU here" in text
     assert text.endswith("verify: 1 hosts, 1 passed, 0 failed, 0 failed as expected, 1 skipped\n")
     verify.rewrite_junit(tmp_path / "junit.xml", [GPU])
@@ -84,9 +84,9 @@ def test_the_text_names_host_question_and_sentence(tmp_path: Path) -> None:
 
 
 def test_what_a_host_answered_is_one_line_of_the_text() -> None:
-    said = "x\n0 failed, 99 passed\x1b[2J"
-    found = [verify.Result("data1", "test_a", "a", outcome, said, 0.0) for outcome in (verify.FAILED, verify.SKIPPED)]
-    lines = verify.text(found).splitlines()
+    text = "x\n0 failed, 99 passed\x1b[2J"
+    results = [verify.Result("data1", "test_a", "a", outcome, text, 0.0) for outcome in (verify.FAILED, verify.SKIPPED)]
+    lines = verify.text(results).splitlines()
     assert len(lines) == 4
     assert all(line.isprintable() for line in lines)
 
@@ -135,8 +135,8 @@ def test_the_exit_status_tells(tmp_path: Path, expected: list[str], code: int) -
     assert (tmp_path / "report/report.txt").read_text().count("\n") >= 2
     run = json.loads((tmp_path / "report/run.json").read_text())
     assert (run["inventory"], run["at"] > 0) == (str(tmp_path / "hosts"), True)
-    verified = last_verify(tmp_path / "report", [str(tmp_path / "hosts")])  # what playbooks/report.yml reads
-    assert (verified["data1"]["questions"], len(verified["data1"]["failed"])) == (2, code)
+    verification = last_verify(tmp_path / "report", [str(tmp_path / "hosts")])  # what playbooks/report.yml reads
+    assert (verification["data1"]["questions"], len(verification["data1"]["failed"])) == (2, code)
 
 
 def test_a_suite_that_asks_nothing_is_no_success(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -157,11 +157,11 @@ def test_the_failure_of_the_role_and_the_summary_of_the_checks_name_the_failed_q
     variables["verify_expected_failures"] = []
     tasks = [{"ansible.builtin.include_role": {**role, "rolespec_validate": False}, "vars": variables}]
     (tmp_path / "play.yml").write_text(json.dumps([{"hosts": "all", "gather_facts": False, "tasks": tasks}]))
-    done = ansible_programs.run("ansible-playbook", "-i", tmp_path / "hosts", tmp_path / "play.yml")
-    assert done.returncode == 2, done.stdout + done.stderr
-    (tmp_path / "log").write_text(done.stdout, encoding="utf-8")
+    completed = ansible_programs.run("ansible-playbook", "-i", tmp_path / "hosts", tmp_path / "play.yml")
+    assert completed.returncode == 2, completed.stdout + completed.stderr
+    (tmp_path / "log").write_text(completed.stdout, encoding="utf-8")
     report = (tmp_path / "report.txt").read_text(encoding="utf-8").splitlines()
-    failed = [line for line in report if line.startswith("FAILED on data1: ")]
-    assert failed
-    assert all(line in done.stdout.partition("fatal: ")[2] for line in failed), done.stdout
-    assert failed[-1][:300] in "\n".join(check_results.causes(tmp_path / "log"))
+    failed_lines = [line for line in report if line.startswith("FAILED on data1: ")]
+    assert failed_lines
+    assert all(line in completed.stdout.partition("fatal: ")[2] for line in failed_lines), completed.stdout
+    assert failed_lines[-1][:300] in "\n".join(check_results.causes(tmp_path / "log"))

@@ -50,24 +50,24 @@ def make(directory: Path, members: dict[str, str] | None = None, name: str = "de
 
 def unpack(path: Path, root: Path) -> dict[str, tuple[str, int]]:
     wheel = Wheel(str(path), SITE, str(root / "bin" / "python"))
-    written: dict[str, tuple[str, int]] = {}
+    files: dict[str, tuple[str, int]] = {}
     with zipfile.ZipFile(path) as archive:
         for part in wheel.chunks(3):
-            written.update(wheel.unpack(archive, part, str(root)))
-    written.update(wheel.finish(str(root), written))
-    return written
+            files.update(wheel.unpack(archive, part, str(root)))
+    files.update(wheel.finish(str(root), files))
+    return files
 
 
 def tree(root: Path) -> dict[str, tuple[int, bytes]]:
     """Mode and content of every file that an installer decides about."""
-    found = {}
+    content = {}
     for path in sorted(root.rglob("*")):
         name = str(path.relative_to(root))
         records = (".pyc", "/INSTALLER", "/REQUESTED", "/direct_url.json", "/RECORD")
-        own = name.endswith(records) or name in ("bin/demo-main", "bin/pip3.9")
-        if path.is_file() and not path.is_symlink() and not own:
-            found[name] = (path.stat().st_mode & 0o777, path.read_bytes().replace(str(root).encode(), b"ROOT"))
-    return found
+        is_own = name.endswith(records) or name in ("bin/demo-main", "bin/pip3.9")
+        if path.is_file() and not path.is_symlink() and not is_own:
+            content[name] = (path.stat().st_mode & 0o777, path.read_bytes().replace(str(root).encode(), b"ROOT"))
+    return content
 
 
 def test_the_tree_is_the_one_that_pip_makes(tmp_path):
@@ -83,11 +83,11 @@ def test_the_tree_is_the_one_that_pip_makes(tmp_path):
         subprocess.run([*command, "--no-compile", "--disable-pip-version-check", str(path)], check=True)
     finally:
         os.umask(mask)
-    ours, pips = (
-        {name: what for name, what in tree(tmp_path / root).items() if "ctivate" not in name and name != "pyvenv.cfg"}
+    own_files, pip_files = (
+        {name: file for name, file in tree(tmp_path / root).items() if "ctivate" not in name and name != "pyvenv.cfg"}
         for root in ("ours", "pips")
     )
-    assert ours == pips
+    assert own_files == pip_files
 
 
 def environment(root: Path, wheel: Path) -> dict[str, tuple[str, int]]:
@@ -129,14 +129,14 @@ def test_scripts_start_below_a_long_path(tmp_path):
 
 
 def test_every_file_is_listed_with_its_sha256_and_in_record(installed):
-    root, written = installed
+    root, records = installed
     files = {str(path.relative_to(root)) for path in root.rglob("*") if path.is_file() and "demo" in str(path)}
-    assert files <= set(written) | {"bin/python"}
+    assert files <= set(records) | {"bin/python"}
     program = "from importlib.metadata import files; print([f for f in files('demo-tool') if not f.locate().exists()])"
     assert subprocess.check_output([root / "bin" / "python", "-c", program], text=True).strip() == "[]"
-    assert f"{SITE}/demo_tool/__pycache__/__init__.cpython-311.pyc" not in written
-    assert f"{SITE}/demo_tool/only.pyc" in written
-    assert "bin/pip3.9" not in written
+    assert f"{SITE}/demo_tool/__pycache__/__init__.cpython-311.pyc" not in records
+    assert f"{SITE}/demo_tool/only.pyc" in records
+    assert "bin/pip3.9" not in records
 
 
 def test_a_file_is_never_written_through_an_old_one(installed, tmp_path):

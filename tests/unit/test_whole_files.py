@@ -22,17 +22,17 @@ def test_a_file_is_replaced_and_everybody_reads_it(tmp_path: Path) -> None:
 
 
 def test_a_file_has_its_mode_and_owner_before_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    named: list[tuple[int, int, int]] = []
+    states: list[tuple[int, int, int]] = []
 
     def rename(draft: str, path: str) -> None:
         status = os.stat(draft)
-        named.append((status.st_mode & 0o777, status.st_uid, status.st_gid))
+        states.append((status.st_mode & 0o777, status.st_uid, status.st_gid))
         os.replace(draft, path)
 
     monkeypatch.setattr(os, "rename", rename)
     owner = (12345, 12346) if os.geteuid() == 0 else (os.getuid(), os.getgid())
     whole_files.write_whole(str(tmp_path / "secret"), b"new", mode=0o600, owner=owner)
-    assert named == [(0o600, *owner)]
+    assert states == [(0o600, *owner)]
 
 
 def test_a_link_in_place_of_the_draft_is_not_followed(tmp_path: Path) -> None:
@@ -57,10 +57,10 @@ def test_a_disk_that_refuses_leaves_what_was_there(tmp_path: Path, monkeypatch: 
 
 
 def test_the_draft_of_a_running_process_is_told_from_that_of_a_killed_one() -> None:
-    ended = subprocess.Popen(["true"])
-    ended.wait()
+    process = subprocess.Popen(["true"])
+    process.wait()
     assert whole_files.is_being_written(f"cudnn.new-{os.getpid()}")
-    assert not whole_files.is_being_written(f"cudnn.new-{ended.pid}")
+    assert not whole_files.is_being_written(f"cudnn.new-{process.pid}")
     assert not whole_files.is_being_written("cudnn.new")
 
 

@@ -72,8 +72,8 @@ def test_an_installation_from_the_rpm_is_read_without_its_secrets(
 def test_a_parcel_is_read_from_its_link(tmp_path: Path) -> None:
     (tmp_path / "opt/cloudera/parcels").mkdir(parents=True)
     (tmp_path / "opt/cloudera/parcels/CDSW").symlink_to("CDSW-1.10.5.p1.47677668")
-    found = tree(tmp_path, {"/etc/hostname": "cdsw1"})["workbench"]
-    assert (found["kind"], found["release"], found["master"], found["settings"]) == ("parcel", "1.10.5", False, {})
+    facts = tree(tmp_path, {"/etc/hostname": "cdsw1"})["workbench"]
+    assert (facts["kind"], facts["release"], facts["master"], facts["settings"]) == ("parcel", "1.10.5", False, {})
 
 
 def test_a_host_without_cdsw_and_docker_is_asked_nothing(tmp_path: Path) -> None:
@@ -92,10 +92,10 @@ def test_a_host_without_cdsw_and_docker_is_asked_nothing(tmp_path: Path) -> None
 )
 def test_daemon_json_is_read(tmp_path: Path, text: str | None, runtimes: list[str], problem: str | None) -> None:
     files = {"/usr/bin/docker": "", **({"/etc/docker/daemon.json": text} if text else {})}
-    found = tree(tmp_path, files)["containers"]
-    assert found["runtimes"] == runtimes
-    assert (problem or "") in (found["daemon_json_problem"] or "")
-    assert bool(problem) == bool(found["daemon_json_problem"])
+    containers = tree(tmp_path, files)["containers"]
+    assert containers["runtimes"] == runtimes
+    assert (problem or "") in (containers["daemon_json_problem"] or "")
+    assert bool(problem) == bool(containers["daemon_json_problem"])
 
 
 # --- what releases need ---------------------------------------------------------------------------------------------
@@ -112,8 +112,8 @@ def test_daemon_json_is_read(tmp_path: Path, text: str | None, runtimes: list[st
     ],
 )
 def test_a_release_needs_on_a_host(release: str, runtime: str | None, library: str | None) -> None:
-    found = cdsw.support(release)
-    assert (found.runtime, found.library) == (runtime, library)
+    requirements = cdsw.support(release)
+    assert (requirements.runtime, requirements.library) == (runtime, library)
 
 
 def test_the_rows_of_releases_leave_no_gap() -> None:
@@ -140,8 +140,8 @@ def test_the_settings_follow_release_and_kind(kind: str, release: str, settings:
 
 
 def bench(**parts: Any) -> dict[str, Any]:
-    known = {"kind": "rpm", "release": "1.4.0", "settings": {}, "master": True, "drivers": ["418.67"], "sessions": 2}
-    return {**known, "images": [], "mig": None, **parts}
+    defaults = {"kind": "rpm", "release": "1.4.0", "settings": {}, "master": True, "drivers": ["418.67"], "sessions": 2}
+    return {**defaults, "images": [], "mig": None, **parts}
 
 
 def cdsw_host(name: str = "cdsw1", gpus: Any = GPUS, variables: Any = None, **parts: Any) -> plan_model.Host:
@@ -154,47 +154,47 @@ def made(*hosts: plan_model.Host) -> plan_model.Plan:
 
 
 def test_an_rpm_of_1_4_gets_nvidia_docker_and_the_drivers_path() -> None:
-    found = made(cdsw_host(variables={"cdsw_restart_allowed": "yes"}))
-    assert found.problems == []
-    part = found.hosts["cdsw1"]
+    site_plan = made(cdsw_host(variables={"cdsw_restart_allowed": "yes"}))
+    assert site_plan.problems == []
+    part = site_plan.hosts["cdsw1"]
     assert part["container_runtime"] == {"name": "nvidia-docker", "driver": "418.67"}
     assert part["cdsw"]["settings"] == WANTED
     assert (part["cdsw"]["role"], part["cdsw"]["master"], part["cdsw"]["gpu_count"]) == ("master", "cdsw1", 2)
-    assert "CDSW restarts on cdsw1 (CDSW 1.4.0: 2 sessions run; a restart ends them)." in found.table()
+    assert "CDSW restarts on cdsw1 (CDSW 1.4.0: 2 sessions run; a restart ends them)." in site_plan.table()
     assert part["needs"].index("container_runtime") < part["needs"].index("cdsw")
 
 
 def test_a_restart_that_is_not_allowed_is_told_with_its_sessions() -> None:
-    found = made(cdsw_host())
-    assert found.restarts == []
-    (warning,) = [text for text in found.warnings if "restart of CDSW" in text]
+    site_plan = made(cdsw_host())
+    assert site_plan.restarts == []
+    (warning,) = [text for text in site_plan.warnings if "restart of CDSW" in text]
     assert "2 sessions run; a restart ends them" in warning
     assert "Set cdsw_restart_allowed: true" in warning
 
 
 def test_a_parcel_of_1_10_needs_no_runtime_and_restarts_nothing() -> None:
-    found = made(cdsw_host(kind="parcel", release="1.10.5", drivers=[]))
-    assert found.problems == []
-    assert "container_runtime" not in found.hosts["cdsw1"]["needs"]
-    assert found.hosts["cdsw1"]["cdsw"]["settings"] == {"cdsw.enable.gpu.config": "true"}
-    assert found.restarts == []
-    assert not [text for text in found.warnings if "restart of CDSW" in text]
+    site_plan = made(cdsw_host(kind="parcel", release="1.10.5", drivers=[]))
+    assert site_plan.problems == []
+    assert "container_runtime" not in site_plan.hosts["cdsw1"]["needs"]
+    assert site_plan.hosts["cdsw1"]["cdsw"]["settings"] == {"cdsw.enable.gpu.config": "true"}
+    assert site_plan.restarts == []
+    assert not [text for text in site_plan.warnings if "restart of CDSW" in text]
 
 
 def test_a_driver_that_comes_changes_the_path() -> None:
-    same = made(cdsw_host(settings=WANTED))
-    assert "settings of cdsw.conf" not in [row.reason for row in same.rows]
-    found = made(cdsw_host(gpus=NEWER, settings=WANTED, variables={"cdsw_restart_allowed": True}))
-    (row,) = [row for row in found.rows if row.component == "cdsw"]
+    same_plan = made(cdsw_host(settings=WANTED))
+    assert "settings of cdsw.conf" not in [row.reason for row in same_plan.rows]
+    site_plan = made(cdsw_host(gpus=NEWER, settings=WANTED, variables={"cdsw_restart_allowed": True}))
+    (row,) = [row for row in site_plan.rows if row.component == "cdsw"]
     assert f"NVIDIA_LIBRARY_PATH={DRIVERS}/440.64" in row.wanted
     assert row.reason == "settings of cdsw.conf"
-    assert found.restarts
+    assert site_plan.restarts
 
 
 def test_a_host_that_is_done_needs_nothing() -> None:
     host = cdsw_host(settings=WANTED)
-    again = made(after(host, made(host)))
-    assert not {"cdsw", "container_runtime"} & set(again.hosts["cdsw1"]["needs"])
+    second_plan = made(after(host, made(host)))
+    assert not {"cdsw", "container_runtime"} & set(second_plan.hosts["cdsw1"]["needs"])
 
 
 @pytest.mark.parametrize(
@@ -208,40 +208,40 @@ def test_a_pending_restart_is_read(tmp_path: Path, record: str, pending: bool) -
 
 def test_a_pending_restart_is_planned_though_the_receipt_is_right() -> None:
     first = made(cdsw_host(settings=WANTED))
-    killed = cdsw_host(settings=WANTED, restart_pending=True, variables={"cdsw_restart_allowed": True})
-    found = made(after(killed, first))
-    (row,) = [row for row in found.rows if row.component == "cdsw"]
+    killed_host = cdsw_host(settings=WANTED, restart_pending=True, variables={"cdsw_restart_allowed": True})
+    site_plan = made(after(killed_host, first))
+    (row,) = [row for row in site_plan.rows if row.component == "cdsw"]
     assert row.reason == "a restart of CDSW is pending"
-    assert found.restarts
+    assert site_plan.restarts
 
 
 def test_the_master_takes_part_in_a_run_for_a_worker() -> None:
     """Its table says whether the worker is in CDSW."""
     master, worker = cdsw_host(settings=WANTED), cdsw_host("cdsw2", settings=WANTED, master=False)
     first = made(master, worker)
-    done = after(master, first)
-    found = made(done, cdsw_host("cdsw2", settings={}, master=False))
-    assert "cdsw" in found.hosts["cdsw1"]["needs"]
-    assert found.hosts["cdsw1"]["cdsw"]["role"] == "master"
-    assert [row.host for row in found.rows if row.component == "cdsw"] == ["cdsw2"]
-    again = made(done, after(worker, first))
-    assert [name for name, part in again.hosts.items() if "cdsw" in part["needs"]] == []
+    finished_host = after(master, first)
+    site_plan = made(finished_host, cdsw_host("cdsw2", settings={}, master=False))
+    assert "cdsw" in site_plan.hosts["cdsw1"]["needs"]
+    assert site_plan.hosts["cdsw1"]["cdsw"]["role"] == "master"
+    assert [row.host for row in site_plan.rows if row.component == "cdsw"] == ["cdsw2"]
+    second_plan = made(finished_host, after(worker, first))
+    assert [name for name, part in second_plan.hosts.items() if "cdsw" in part["needs"]] == []
 
 
 @pytest.mark.parametrize("permission", ["cdsw_restart_allowed", "container_runtime_reload_allowed"])
 def test_a_permission_that_was_given_for_one_run_is_no_reason_for_another(permission: str) -> None:
     first = made(cdsw_host(settings=WANTED, variables={permission: True}))
-    again = made(after(cdsw_host(settings=WANTED), first))
-    assert not {"cdsw", "container_runtime"} & set(again.hosts["cdsw1"]["needs"])
+    second_plan = made(after(cdsw_host(settings=WANTED), first))
+    assert not {"cdsw", "container_runtime"} & set(second_plan.hosts["cdsw1"]["needs"])
 
 
 def test_a_host_without_gpus_has_the_same_settings() -> None:
     """cdsw.conf must be the same on all hosts."""
     without = cdsw_host("cdsw2", gpus={"gpus": []}, master=False)
-    found = made(cdsw_host(), without)
-    assert found.hosts["cdsw2"]["cdsw"]["settings"] == found.hosts["cdsw1"]["cdsw"]["settings"]
-    assert found.hosts["cdsw2"]["cdsw"]["role"] == "worker"
-    assert "container_runtime" not in found.hosts["cdsw2"]["needs"]
+    site_plan = made(cdsw_host(), without)
+    assert site_plan.hosts["cdsw2"]["cdsw"]["settings"] == site_plan.hosts["cdsw1"]["cdsw"]["settings"]
+    assert site_plan.hosts["cdsw2"]["cdsw"]["role"] == "worker"
+    assert "container_runtime" not in site_plan.hosts["cdsw2"]["needs"]
 
 
 NEWER = {**GPUS, "installed": "440.64", "driver": "440.64"}
@@ -283,23 +283,23 @@ def test_a_runtime_needs_docker_and_a_daemon_json_that_is_json(containers: Any, 
 
 
 def test_a_removal_that_waits_for_its_window_stays_in_the_plan() -> None:
-    held = {"current": None, "environments": {}, "receipts": {"cdsw": {"digest": "a", "problem": None}}}
-    node = changed_node(nvidia=GPUS, workbench=bench(), containers=DOCKER, deeplearning=held)
-    found = made(make_host("cdsw1", ("cdsw_hosts",), node, cdsw_state="absent"))
-    (row,) = [row for row in found.rows if row.component == "cdsw"]
+    state = {"current": None, "environments": {}, "receipts": {"cdsw": {"digest": "a", "problem": None}}}
+    node = changed_node(nvidia=GPUS, workbench=bench(), containers=DOCKER, deeplearning=state)
+    site_plan = made(make_host("cdsw1", ("cdsw_hosts",), node, cdsw_state="absent"))
+    (row,) = [row for row in site_plan.rows if row.component == "cdsw"]
     assert (row.wanted, row.reason) == ("as before", "no longer requested")
 
 
 def test_a_switch_that_waits_for_its_window_is_no_reason_to_verify_again() -> None:
     host = cdsw_host()
-    waiting = after(host, made(host))
-    assert made(waiting).hosts["cdsw1"]["needs"] == ["cdsw"]
+    waiting_host = after(host, made(host))
+    assert made(waiting_host).hosts["cdsw1"]["needs"] == ["cdsw"]
 
 
 def test_an_unreadable_release_leaves_cdsw_alone() -> None:
-    found = made(cdsw_host(release=None))
-    assert "cdsw" not in found.hosts["cdsw1"]["needs"]
-    assert "could not be read from its package or parcel" in "\n".join(found.warnings)
+    site_plan = made(cdsw_host(release=None))
+    assert "cdsw" not in site_plan.hosts["cdsw1"]["needs"]
+    assert "could not be read from its package or parcel" in "\n".join(site_plan.warnings)
 
 
 def test_a_site_without_cdsw_and_docker_has_nothing_of_it() -> None:
@@ -323,16 +323,16 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_check_mode_names_the_keys_and_prints_nothing_else(site: Path) -> None:
-    found = conf(site, settings=WANTED, _ansible_check_mode=True)
-    assert (found["changed"], found["keys"]) == (True, sorted(WANTED))
-    assert "a-secret" not in str(found)
+    result = conf(site, settings=WANTED, _ansible_check_mode=True)
+    assert (result["changed"], result["keys"]) == (True, sorted(WANTED))
+    assert "a-secret" not in str(result)
     assert (site / "cdsw.conf").read_bytes() == SAMPLE.read_bytes()
 
 
 def test_a_value_that_a_shell_would_read_is_refused(site: Path) -> None:
-    found = conf(site, settings={"NVIDIA_LIBRARY_PATH": '/x"; reboot; "'}, _ansible_check_mode=True)
-    assert found["failed"]
-    assert "must be a key in capitals with a plain value" in found["msg"]
+    result = conf(site, settings={"NVIDIA_LIBRARY_PATH": '/x"; reboot; "'}, _ansible_check_mode=True)
+    assert result["failed"]
+    assert "must be a key in capitals with a plain value" in result["msg"]
 
 
 def test_the_table_of_nodes_tells_the_gpus() -> None:

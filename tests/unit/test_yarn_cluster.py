@@ -26,19 +26,19 @@ class Manager:
 
 @pytest.fixture
 def manager() -> Iterator[tuple[Manager, str]]:
-    said = Manager()
+    stand_in = Manager()
 
     class Handler(Quiet):
         def do_GET(self) -> None:
             address = urlsplit(self.path)
             states = set(parse_qs(address.query)["states"][0].split(","))
             right = address.path == "/ws/v1/cluster/apps" and {"ACCEPTED", "RUNNING", "SUBMITTED"} <= states
-            self.send_response(said.status if right else 404)
+            self.send_response(stand_in.status if right else 404)
             self.end_headers()
-            self.wfile.write(said.body if isinstance(said.body, bytes) else json.dumps(said.body).encode())
+            self.wfile.write(stand_in.body if isinstance(stand_in.body, bytes) else json.dumps(stand_in.body).encode())
 
     with served(Handler) as address:
-        yield said, address.removeprefix("http://")
+        yield stand_in, address.removeprefix("http://")
 
 
 def environment_file(directory: Path, address: str) -> str:
@@ -69,8 +69,8 @@ def applications(*tags: str) -> Any:
 def test_an_environment_that_an_application_names_is_needed(
     tmp_path: Path, manager: tuple[Manager, str], body: Any, needed: set[str]
 ) -> None:
-    said, address = manager
-    said.body = body
+    stand_in, address = manager
+    stand_in.body = body
     assert set(yarn_cluster.reasons([OLD, OLDER], environment_file(tmp_path, address))) == needed
 
 
@@ -80,20 +80,20 @@ def test_an_environment_that_an_application_names_is_needed(
 def test_where_yarn_does_not_tell_all_stay(
     tmp_path: Path, manager: tuple[Manager, str], status: int, body: Any
 ) -> None:
-    said, address = manager
-    said.status, said.body = status, body
-    found = yarn_cluster.reasons([OLD, OLDER], environment_file(tmp_path, address))
-    assert found == dict.fromkeys([OLD, OLDER], "YARN did not report which environments its applications need")
+    stand_in, address = manager
+    stand_in.status, stand_in.body = status, body
+    reasons = yarn_cluster.reasons([OLD, OLDER], environment_file(tmp_path, address))
+    assert reasons == dict.fromkeys([OLD, OLDER], "YARN did not report which environments its applications need")
 
 
 def test_a_resource_manager_that_asks_for_a_ticket_keeps_all_and_is_named(
     tmp_path: Path, manager: tuple[Manager, str]
 ) -> None:
-    said, address = manager
-    said.status, said.body = 401, b""
-    found = yarn_cluster.reasons([OLD, OLDER], environment_file(tmp_path, address))
-    assert set(found) == {OLD, OLDER}
-    assert f"http://{address}/ws/v1/cluster/apps requires a Kerberos ticket" in found[OLD]
+    stand_in, address = manager
+    stand_in.status, stand_in.body = 401, b""
+    reasons = yarn_cluster.reasons([OLD, OLDER], environment_file(tmp_path, address))
+    assert set(reasons) == {OLD, OLDER}
+    assert f"http://{address}/ws/v1/cluster/apps requires a Kerberos ticket" in reasons[OLD]
 
 
 def test_a_resource_manager_that_is_down_keeps_all_and_a_host_without_yarn_none(tmp_path: Path) -> None:

@@ -38,9 +38,9 @@ WINDOW = {
 def found(*, manager: str | None = None, node: dict[str, Any] = NODE, **files: Any) -> dict[str, Any]:
     """A host with these files; capacity-scheduler.xml is Hadoop's own."""
     scheduler = {"settings": {CALCULATOR: f"{CALCULATORS}.DefaultResourceCalculator"}, "ours": {}, "problem": None}
-    named = {f"{CONF}/capacity-scheduler.xml": scheduler, **{f"{CONF}/{name}.xml": one for name, one in files.items()}}
-    kept = {path: one for path, one in named.items() if one}
-    return {**node, "yarn": {"manager": manager, "files": kept}}
+    paths = {f"{CONF}/capacity-scheduler.xml": scheduler, **{f"{CONF}/{name}.xml": xml for name, xml in files.items()}}
+    existing_files = {path: xml for path, xml in paths.items() if xml}
+    return {**node, "yarn": {"manager": manager, "files": existing_files}}
 
 
 def linux(site: dict[str, str] | None = None, cfg: dict[str, str] | None = None, **yarn: Any) -> dict[str, Any]:
@@ -66,7 +66,7 @@ def made(*hosts: model.Host) -> model.Plan:
 
 def requested(answer: model.Plan, host: str) -> str:
     """What the plan's table shows that this host gets."""
-    (row,) = [one for one in answer.rows if (one.host, one.component) == (host, "yarn_gpu")]
+    (row,) = [candidate for candidate in answer.rows if (candidate.host, candidate.component) == (host, "yarn_gpu")]
     return row.wanted
 
 
@@ -79,7 +79,7 @@ WITHOUT_GPUS = changed_node(nvidia={"gpus": [], "listed": []})
 
 
 def about(sentences: list[str], word: str) -> list[str]:
-    return [one for one in sentences if word in one]
+    return [sentence for sentence in sentences if word in sentence]
 
 
 def test_daemons_get_what_their_groups_say() -> None:
@@ -97,8 +97,8 @@ def test_daemons_get_what_their_groups_say() -> None:
 
 
 def test_the_settings_are_those_of_hadoops_documentation() -> None:
-    both = yarn_work.Request(CONF, ("resourcemanager", "nodemanager"), "0:0")
-    assert yarn_work.settings(both, gpus=True) == {
+    request = yarn_work.Request(CONF, ("resourcemanager", "nodemanager"), "0:0")
+    assert yarn_work.settings(request, gpus=True) == {
         f"{CONF}/resource-types.xml": {"yarn.resource-types": "yarn.io/gpu"},
         f"{CONF}/capacity-scheduler.xml": {CALCULATOR: f"{CALCULATORS}.DominantResourceCalculator"},
         f"{CONF}/yarn-site.xml": {
@@ -141,8 +141,8 @@ def test_a_host_that_has_it_needs_nothing_and_is_not_warned_about_again() -> Non
 def test_the_constraint_of_a_request_asks_for_it_too(asked: Any) -> None:
     wish = {"deeplearning_request": {"tensorflow": "1.15", "yarn_gpu": asked}}
     variables = {name: value for name, value in WINDOW.items() if name != "yarn_gpu"}
-    given = {**variables, **wish}
-    answer = made(make_host(node=found(), **given), make_host("master1", ("masters",), found(), **given))
+    inputs = {**variables, **wish}
+    answer = made(make_host(node=found(), **inputs), make_host("master1", ("masters",), found(), **inputs))
     assert answer.problems == []
     assert [("yarn_gpu" in part["needs"]) for part in answer.hosts.values()] == [True, True]
 
@@ -159,8 +159,8 @@ def test_a_differing_value_of_the_site_is_a_problem_of_the_plan() -> None:
         f"data1: {CONF}/yarn-site.xml must have auto for {DEVICES}, but the site has 0:0 there. It was left as it is."
     )
     assert made(data(found(**{"yarn-site": site}), yarn_gpu_devices="0:0"), master()).problems == []
-    ours = {**site, "ours": {DEVICES: "0:0"}}
-    assert made(data(found(**{"yarn-site": ours})), master()).problems == []
+    own_settings = {**site, "ours": {DEVICES: "0:0"}}
+    assert made(data(found(**{"yarn-site": own_settings})), master()).problems == []
 
 
 def test_other_words_of_a_list_are_no_problem() -> None:
@@ -192,8 +192,8 @@ def test_linux_container_executor_isolates_by_the_devices_cgroup_and_the_plan_sa
     assert answer.problems == []
     assert answer.hosts["data1"]["yarn_gpu"]["isolation"] == ISOLATION
     assert answer.hosts["master1"]["yarn_gpu"]["isolation"] == {}
-    said = "a container sees its own GPUs alone: LinuxContainerExecutor denies it the others in /sys/fs/cgroup/devices/hadoop-yarn."
-    assert about(answer.warnings, f"data1: under YARN {said}")
+    sentence = "a container sees its own GPUs alone: LinuxContainerExecutor denies it the others in /sys/fs/cgroup/devices/hadoop-yarn."
+    assert about(answer.warnings, f"data1: under YARN {sentence}")
     assert requested(answer, "data1") == "yarn.io/gpu, isolated by the devices cgroup"
 
 
@@ -208,8 +208,8 @@ def test_a_host_with_cgroup_v2_gets_the_controller_mounted_and_stays_as_it_is(mo
 
 def test_on_a_manager_s_host_with_cgroup_v2_nothing_is_mounted() -> None:
     node = linux(devices=None, devices_unused=True, manager="ambari")
-    (said,) = about(made(data(node), master()).warnings, "must be mounted")
-    assert said.startswith("data1: LinuxContainerExecutor isolates GPUs with")
+    (sentence,) = about(made(data(node), master()).warnings, "must be mounted")
+    assert sentence.startswith("data1: LinuxContainerExecutor isolates GPUs with")
 
 
 @pytest.mark.parametrize(("version", "refused"), [("3.3.0", True), ("3.3.1", False), ("3.3.0.7", False)])
@@ -219,8 +219,8 @@ def test_a_container_executor_that_starts_no_container_is_refused(version: str, 
     problems = made(data(node), master()).problems
     assert [words for words in problems if "no container starts (YARN-10391)" in words] == problems
     assert bool(problems) is refused
-    isolated = {**node, "yarn": {**node["yarn"], "files": {}}}
-    assert made(data(isolated), master()).problems == [], "without LinuxContainerExecutor"
+    isolated_host = {**node, "yarn": {**node["yarn"], "files": {}}}
+    assert made(data(isolated_host), master()).problems == [], "without LinuxContainerExecutor"
 
 
 def test_the_settings_of_the_isolation_are_the_same_in_both_files() -> None:
@@ -287,9 +287,9 @@ def test_a_manager_gets_the_settings_of_the_isolation_too() -> None:
     secure = {"kerberos": {"secure": True, "web": True, "realm": "EXAMPLE", "missing": []}}
     node = found(manager="cloudera_manager")
     node["yarn"]["devices"] = "/sys/fs/cgroup/devices"
-    (said,) = about(made(data(node | secure), master()).warnings, "data1: Cloudera Manager owns")
-    assert f"{CGROUPS}.hierarchy=/hadoop-yarn" in said
-    assert "container-executor.cfg: [gpu] module.enabled=true, [cgroups] root=/sys/fs/cgroup" in said
+    (sentence,) = about(made(data(node | secure), master()).warnings, "data1: Cloudera Manager owns")
+    assert f"{CGROUPS}.hierarchy=/hadoop-yarn" in sentence
+    assert "container-executor.cfg: [gpu] module.enabled=true, [cgroups] root=/sys/fs/cgroup" in sentence
     node["yarn"]["devices"] = None
     assert about(made(data(node | secure), master()).warnings, "data1: LinuxContainerExecutor isolates GPUs with")
 
@@ -394,11 +394,11 @@ def test_a_nodemanager_without_gpus_offers_none_and_is_named() -> None:
 def test_files_of_a_manager_are_left_alone_and_the_exact_properties_are_printed(manager: str, name: str) -> None:
     answer = made(data(found(manager=manager)), master(found(manager=manager)))
     assert "yarn_gpu" not in answer.hosts["data1"]["needs"]
-    (said,) = about(answer.warnings, f"data1: {name} owns Hadoop's files")
+    (sentence,) = about(answer.warnings, f"data1: {name} owns Hadoop's files")
     settings = f"{PLUGINS}=yarn.io/gpu, {DEVICES}=auto, {PLUGINS}.gpu.path-to-discovery-executables=/usr/bin"
-    assert f"yarn-site.xml: {settings}" in said
-    (said,) = about(answer.warnings, f"master1: {name} owns Hadoop's files")
-    assert f"{CALCULATOR}={CALCULATORS}.DominantResourceCalculator" in said
+    assert f"yarn-site.xml: {settings}" in sentence
+    (sentence,) = about(answer.warnings, f"master1: {name} owns Hadoop's files")
+    assert f"{CALCULATOR}={CALCULATORS}.DominantResourceCalculator" in sentence
 
 
 def test_a_site_without_masters_is_refused() -> None:
@@ -415,8 +415,8 @@ LABEL = {"yarn_gpu_node_label": "gpu", "yarn_gpu_node_label_queues": {"root.visi
 
 def scheduler(**settings: str) -> dict[str, Any]:
     """A ResourceManager's host; settings: of capacity-scheduler.xml beside QUEUES, below the root queue."""
-    named = {f"{QUEUE}.{name}": value for name, value in settings.items()}
-    return found(**{"capacity-scheduler": {"settings": {**QUEUES, **named}, "ours": {}, "problem": None}})
+    queue_settings = {f"{QUEUE}.{name}": value for name, value in settings.items()}
+    return found(**{"capacity-scheduler": {"settings": {**QUEUES, **queue_settings}, "ours": {}, "problem": None}})
 
 
 def test_hosts_with_gpus_get_a_label_and_queues_their_share_of_them() -> None:
@@ -445,8 +445,8 @@ def test_hosts_with_gpus_get_a_label_and_queues_their_share_of_them() -> None:
     assert about(answer.warnings, "data1: YARN gives it the exclusive node label gpu: jobs that do not name the label")
     assert requested(answer, "data1") == "yarn.io/gpu, not isolated, node label gpu"
     assert requested(answer, "master1") == "yarn.io/gpu, node label gpu for root.vision"
-    same = made(data(), master(scheduler())).hosts["data1"]["digests"]["yarn_gpu"]
-    assert answer.hosts["data1"]["digests"]["yarn_gpu"] != same  # a host that gets a label, or loses it, has work
+    digest = made(data(), master(scheduler())).hosts["data1"]["digests"]["yarn_gpu"]
+    assert answer.hosts["data1"]["digests"]["yarn_gpu"] != digest  # a host that gets a label, or loses it, has work
 
 
 def test_a_host_without_gpus_gets_no_label() -> None:
@@ -479,8 +479,8 @@ def test_shares_with_which_the_resourcemanager_would_not_start_are_refused(
 
 
 def test_a_label_that_the_masters_do_not_know_or_that_every_host_gets_is_refused() -> None:
-    one = [master(scheduler(), **LABEL), data(yarn_gpu_node_label="v100"), data(yarn_gpu_node_label="")]
-    (problem,) = yarn.site_problems(one, ["master1"], ["data1", "data2"])
+    hosts = [master(scheduler(), **LABEL), data(yarn_gpu_node_label="v100"), data(yarn_gpu_node_label="")]
+    (problem,) = yarn.site_problems(hosts, ["master1"], ["data1", "data2"])
     assert "yarn_gpu_node_label must be that of the group masters or empty" in problem
     (problem,) = yarn.site_problems([master(scheduler(), **LABEL), data(**LABEL)], ["master1"], ["data1"])
     assert problem.startswith("yarn_gpu_node_label would leave no data node to jobs that do not name the label")
@@ -516,9 +516,11 @@ def test_the_reader_answers_with_settings_that_matter_alone(tmp_path: Path) -> N
 def test_a_removal_needs_the_permission_and_shows_what_comes_back() -> None:
     answer = has(yarn_gpu={"files": [f"{CONF}/yarn-site.xml"], "services": ["nodemanager"]})
     request = removal.Request(confirmed=True)
-    planned = removal.make({"data1": answer}, [], [], request)
-    assert f"yarn_gpu      settings for GPUs of {CONF}/yarn-site.xml, as before; NodeManager restart" in planned.text
-    assert [one for one in planned.problems if "yarn_gpu_restart_allowed is not true" in one]
-    allowed = removal.make({"data1": answer}, [], [], removal.Request(confirmed=True, yarn_restart_allowed=True))
-    assert allowed.problems == []
-    assert allowed.hosts == {"data1": ["yarn_gpu"]}
+    removal_plan = removal.make({"data1": answer}, [], [], request)
+    assert (
+        f"yarn_gpu      settings for GPUs of {CONF}/yarn-site.xml, as before; NodeManager restart" in removal_plan.text
+    )
+    assert [problem for problem in removal_plan.problems if "yarn_gpu_restart_allowed is not true" in problem]
+    allowed_plan = removal.make({"data1": answer}, [], [], removal.Request(confirmed=True, yarn_restart_allowed=True))
+    assert allowed_plan.problems == []
+    assert allowed_plan.hosts == {"data1": ["yarn_gpu"]}

@@ -66,26 +66,26 @@ class Yarn:
 
 @pytest.fixture
 def yarn(tmp_path: Path) -> Iterator[Yarn]:
-    found = Yarn(tmp_path)
+    manager = Yarn(tmp_path)
 
     def answer(path: str) -> dict[str, Any]:
-        state = found.state
+        state = manager.state
         if "/nodes" in path:
             if state.get("later"):
-                found.state = {**state, "nodes": state["later"], "later": None}
-            labelled = [(name, {"nodeLabels": [label]} if label else {}) for name, label in state["nodes"].items()]
-            return {"nodes": {"node": [{"nodeHostName": name, "state": "RUNNING", **one} for name, one in labelled]}}
+                manager.state = {**state, "nodes": state["later"], "later": None}
+            rows = [(name, {"nodeLabels": [label]} if label else {}) for name, label in state["nodes"].items()]
+            return {"nodes": {"node": [{"nodeHostName": name, "state": "RUNNING", **labels} for name, labels in rows]}}
         if "/get-node-labels" in path:
-            return {"nodeLabelInfo": [{"name": one, "exclusivity": "true"} for one in state["labels"]]}
+            return {"nodeLabelInfo": [{"name": label, "exclusivity": "true"} for label in state["labels"]]}
         return {"clusterInfo": {"hadoopVersion": "3.3.6"}}
 
     with serving(answer, tmp_path):
-        yield found
+        yield manager
 
 
 def test_a_batch_gets_its_labels_by_two_commands_and_a_second_run_by_none(yarn: Yarn) -> None:
-    planned = yarn.run(data1="gpu", data2="gpu", check=True)
-    assert (planned["changed"], planned["diff"]["after"]) == (True, "data1 gpu\ndata2 gpu\n")
+    preview = yarn.run(data1="gpu", data2="gpu", check=True)
+    assert (preview["changed"], preview["diff"]["after"]) == (True, "data1 gpu\ndata2 gpu\n")
     assert (yarn.state["commands"], yarn.record.exists()) == ([], False)
     assert yarn.run(data1="gpu", data2="gpu")["changed"]
     commands = [["-addToClusterNodeLabels", "gpu(exclusive=true)"], ["-replaceLabelsOnNode", "data1=gpu data2=gpu"]]
@@ -189,9 +189,9 @@ def test_an_account_that_the_host_lacks_is_named(yarn: Yarn) -> None:
 
 def test_the_login_is_the_resourcemanagers_own(monkeypatch: pytest.MonkeyPatch) -> None:
     secure = {"hadoop.security.authentication": "kerberos"}
-    named = {yarn_admin.PRINCIPAL: "rm/_HOST@EXAMPLE.COM", yarn_admin.KEYTAB: "/etc/security/rm.keytab"}
+    settings = {yarn_admin.PRINCIPAL: "rm/_HOST@EXAMPLE.COM", yarn_admin.KEYTAB: "/etc/security/rm.keytab"}
     monkeypatch.setattr(yarn_admin.socket, "getfqdn", lambda: "Master1.example.com")
-    assert yarn_admin.own_login(named) == ("", "")
+    assert yarn_admin.own_login(settings) == ("", "")
     expected = ("rm/master1.example.com@EXAMPLE.COM", "/etc/security/rm.keytab")
-    assert yarn_admin.own_login({**secure, **named}) == expected
+    assert yarn_admin.own_login({**secure, **settings}) == expected
     assert yarn_admin.own_login(secure) == ("", "")  # Cloudera Manager keeps it in a directory of its own

@@ -32,8 +32,8 @@ def split_file_name(name: str) -> tuple[str, str, str, str, str]:
 
 
 def compare(first: tuple[str, str, str], second: tuple[str, str, str]) -> int:
-    one, two = (evr("-".join(entry[1:])) for entry in (first, second))
-    return (one > two) - (one < two)
+    first_evr, second_evr = (evr("-".join(entry[1:])) for entry in (first, second))
+    return (first_evr > second_evr) - (first_evr < second_evr)
 
 
 @pytest.fixture(scope="module")
@@ -46,9 +46,9 @@ def yum_module() -> Iterator[ModuleType]:
     patch = pytest.MonkeyPatch()
     for name, stub in stubs.items():
         patch.setitem(sys.modules, name, stub)
-    found = importlib.util.find_spec("ansible.modules.yum")
-    module = importlib.util.module_from_spec(found)
-    found.loader.exec_module(module)
+    spec = importlib.util.find_spec("ansible.modules.yum")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
     yield module
     patch.undo()
 
@@ -101,19 +101,19 @@ class Rhel7:
     def yum(self, action: str, specs: list[str]) -> dict[str, Any]:
         """`yum install` adds and upgrades, with what is tied upwards; `yum downgrade` takes what is named, and only that."""
         self.ran.append((action, specs))
-        after = {name: list(versions) for name, versions in self.installed.items()}
+        final_versions = {name: list(versions) for name, versions in self.installed.items()}
         for spec in specs:
             name, version, release, _, _ = split_file_name(self.matching(self.offered, spec)[0])
-            full, there = f"{version}-{release}", self.installed.get(name, [])
+            full, current_versions = f"{version}-{release}", self.installed.get(name, [])
             if name in INSTALLONLY:
-                after[name] = there if action == "downgrade" else [*there, full]
-            elif action == "downgrade" or not there or evr(full) > evr(there[0]):
-                after[name] = [full]
+                final_versions[name] = current_versions if action == "downgrade" else [*current_versions, full]
+            elif action == "downgrade" or not current_versions or evr(full) > evr(current_versions[0]):
+                final_versions[name] = [full]
                 if action == "install" and name in self.tied:
-                    after |= {other: [full] for other in self.tied}
-        if len({after[name][0] for name in self.tied if name in after}) > 1:
+                    final_versions |= {package: [full] for package in self.tied}
+        if len({final_versions[name][0] for name in self.tied if name in final_versions}) > 1:
             return {"rc": 1, "msg": "Error: Package requires another version of it"}
-        self.installed = after
+        self.installed = final_versions
         return {"rc": 0, "msg": ""}
 
     def present(self, *names: dict[str, str], **args: Any) -> None:
@@ -138,8 +138,8 @@ class Rhel7:
     def command(self, argv: list[str], seconds: int = 120, left: str = "") -> dict[str, Any]:
         if argv[:2] != ["rpm", "--query"] or "--all" in argv:
             return {"stdout": "", "stderr": "", "rc": 0}
-        lacking = [spec for spec in argv[2:] if not self.matching(self.installed, spec)]
-        return {"stdout": "".join(f"package {spec} is not installed\n" for spec in lacking), "rc": len(lacking)}
+        specs = [spec for spec in argv[2:] if not self.matching(self.installed, spec)]
+        return {"stdout": "".join(f"package {spec} is not installed\n" for spec in specs), "rc": len(specs)}
 
 
 RUNNING, NEWER = "3.10.0-957.el7", "3.10.0-1127.el7"
@@ -149,8 +149,8 @@ def lock_lines(tmp_path: Path, kernels: list[str], headers: list[str]) -> list[s
     """What the role writes into yum's lock list on a host with these kernels and headers."""
     (tmp_path / "etc").mkdir()
     (tmp_path / "etc/redhat-release").write_text("Red Hat Enterprise Linux Server release 7.9 (Maipo)")
-    listed = [f"kernel {one}" for one in kernels] + [f"kernel-devel {one}" for one in headers]
-    host = gpu_host_info.Host(str(tmp_path), lambda argv: "\n".join(listed) if argv[0] == "rpm" else None)
+    package_lines = [f"kernel {version}" for version in kernels] + [f"kernel-devel {version}" for version in headers]
+    host = gpu_host_info.Host(str(tmp_path), lambda argv: "\n".join(package_lines) if argv[0] == "rpm" else None)
     return host.read()["locks"]["lines"]
 
 
@@ -158,7 +158,7 @@ def behind_locks(offered: dict[str, list[str]], lines: list[str]) -> dict[str, l
     """What yum's versionlock leaves of a repository: of a locked name the versions that a line names (EPOCH:NAME-VERSION-RELEASE.ARCH)."""
     names = {split_file_name(line)[0] for line in lines}
     return {
-        name: [one for one in versions if name not in names or f"0:{name}-{one}.*" in lines]
+        name: [version for version in versions if name not in names or f"0:{name}-{version}.*" in lines]
         for name, versions in offered.items()
     }
 

@@ -55,12 +55,12 @@ class Yarn:
             return {"apps": {"app": ["nonsense"]}, "appAttempts": {"appAttempt": ["nonsense"]}}
         if "/apps?" in path:
             return {"apps": {"app": [self.application]} if self.application else None}
-        others = {
+        answers = {
             "/nodes": {"nodes": {"node": self.nodes}},
             "/get-node-labels": self.labels,
             "/scheduler": self.scheduler,
         }
-        return next((answer for name, answer in others.items() if path.endswith(name)), {})
+        return next((answer for name, answer in answers.items() if path.endswith(name)), {})
 
 
 def executable(path: Path, text: str) -> None:
@@ -109,11 +109,11 @@ def host(tmp_path: Path, program: Path) -> Iterator[SimpleNamespace]:
         executable(tmp_path / "spark/bin/spark-submit", "#!/bin/sh\n" + text)
 
     spark_submit(f'cat "$2" > {tmp_path}/settings\n')
-    found = SimpleNamespace(
+    host = SimpleNamespace(
         tmp=tmp_path, root=root, yarn=yarn, script=script, spark_submit=spark_submit, program=program
     )
     with serving(lambda path: yarn.answer(path), conf):  # tests replace its answer
-        yield found
+        yield host
 
 
 def start(

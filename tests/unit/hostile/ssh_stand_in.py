@@ -40,9 +40,9 @@ def path(site: str) -> str:
 def leaves(value: Any, change: Callable[[Any], Any]) -> Any:
     """The same JSON with each leaf changed."""
     if isinstance(value, dict):
-        return {name: leaves(one, change) for name, one in value.items()}
+        return {name: leaves(item, change) for name, item in value.items()}
     if isinstance(value, list):
-        return [leaves(one, change) for one in value]
+        return [leaves(item, change) for item in value]
     return change(value)
 
 
@@ -108,12 +108,12 @@ def respond(name: str, answer: Any, site: str) -> int:
 
 def arguments(given: list[str]) -> tuple[list[str], str, str]:
     """ssh's options, the host, and the command."""
-    options, rest = [], list(given)
-    while rest and rest[0].startswith("-"):
-        option = rest.pop(0)
-        options.append(f"{option} {rest.pop(0)}" if option in ("-o", "-O", "-p", "-l", "-i") else option)
+    options, words = [], list(given)
+    while words and words[0].startswith("-"):
+        option = words.pop(0)
+        options.append(f"{option} {words.pop(0)}" if option in ("-o", "-O", "-p", "-l", "-i") else option)
     options = [option for option in options if "ControlPath=" not in option]  # one for each host
-    return options, rest[0], " ".join(rest[1:])
+    return options, words[0], " ".join(words[1:])
 
 
 def question(script: str) -> tuple[str, Any]:
@@ -123,30 +123,30 @@ def question(script: str) -> tuple[str, Any]:
         readers = {"report_reader": "report", "gpu_check.acceptance": "accepted", benchmark: "benchmarked"}
         return next((kind for name, kind in readers.items() if f"('{name}', " in script), "facts"), None
     module = re.search(r"ansible(?:_collections)?[.\w]*\.modules\.(\w+)", script)
-    given = re.search(r"^\s*ANSIBALLZ_PARAMS = (.+)$", script, re.MULTILINE)
-    if not module or not given:
+    match = re.search(r"^\s*ANSIBALLZ_PARAMS = (.+)$", script, re.MULTILINE)
+    if not module or not match:
         return "", None
     # JSON in ASCII as Python writes a text
-    found = json.loads(given[1][1:-1].encode("ascii").decode("unicode_escape"))["ANSIBLE_MODULE_ARGS"]
-    return module[1], {key: value for key, value in found.items() if not key.startswith("_ansible_")}
+    module_arguments = json.loads(match[1][1:-1].encode("ascii").decode("unicode_escape"))["ANSIBLE_MODULE_ARGS"]
+    return module[1], {key: value for key, value in module_arguments.items() if not key.startswith("_ansible_")}
 
 
 def main(site: str, argv: list[str]) -> int:
     options, host, command = arguments(argv)
     script = b"" if sys.stdin.isatty() else sys.stdin.buffer.read()
     kind, parameters = question(script.decode(errors="replace"))
-    told = read(f"{site}/site.json")
-    known = told["hosts"].get(host, {})
+    content = read(f"{site}/site.json")
+    entry = content["hosts"].get(host, {})
     record = {"host": host, "options": options, "asked": kind or command, "arguments": parameters}
     with open(f"{site}/asked.jsonl", "a") as record_file:
         record_file.write(json.dumps(record) + "\n")
-    attack = known.get("attack") if not kind or kind not in told["spared"] else None
+    attack = entry.get("attack") if not kind or kind not in content["spared"] else None
     if kind in ("facts", "report"):
-        answer = known["facts"] if kind == "facts" else {"facts": known["facts"], **told["report"]}
+        answer = entry["facts"] if kind == "facts" else {"facts": entry["facts"], **content["report"]}
     elif kind in ("accepted", "benchmarked"):
-        answer = told[kind]
+        answer = content[kind]
     elif kind:
-        answer = {"changed": False, **told["modules"].get(kind, told["else"])}
+        answer = {"changed": False, **content["modules"].get(kind, content["else"])}
     elif attack == "broken":
         answer = None
     else:

@@ -173,13 +173,13 @@ class Site:
     def inventory(self, attacks: Iterable[str], **facts: Any) -> None:
         """Hostile hosts come first: their answers could reach every host that is asked later."""
         groups = {f"bad-{attack}": "data_nodes" for attack in attacks} | HONEST
-        known = {
+        hosts = {
             name: {"facts": report_sample.node(2, 2 if group == "data_nodes" else 0) | facts}
             for name, group in groups.items()
         }
         for attack in attacks:
-            known[f"bad-{attack}"]["attack"] = attack
-        self.hosts = known
+            hosts[f"bad-{attack}"]["attack"] = attack
+        self.hosts = hosts
         children: dict[str, Any] = {}
         for name, group in groups.items():
             variables = {"gpu_count": 2} if group == "data_nodes" else {}
@@ -196,36 +196,36 @@ class Site:
             "verify_report_directory": str(self.directory / "results" / "verify"),
             "assume_yes": True,
         }
-        written = {"all": {"vars": common, "children": children}}
-        (self.directory / "hosts.yml").write_text(yaml.safe_dump(written, sort_keys=False))
+        content = {"all": {"vars": common, "children": children}}
+        (self.directory / "hosts.yml").write_text(yaml.safe_dump(content, sort_keys=False))
 
     def run(self, playbook: str, *options: str, spared: Iterable[str] = ()) -> tuple[int, str]:
         """Run it, and look that nothing beyond the hostile hosts has changed."""
-        told = {"hosts": self.hosts, "spared": list(spared), "modules": MODULES, "else": ANYTHING}
-        told |= {"accepted": ACCEPTED, "benchmarked": BENCHMARKED}
-        told["report"] = {"health": PASSED, "times": {"changed": 1000, "verified": 2000}}
-        (self.directory / "site.json").write_text(json.dumps(told))
+        content = {"hosts": self.hosts, "spared": list(spared), "modules": MODULES, "else": ANYTHING}
+        content |= {"accepted": ACCEPTED, "benchmarked": BENCHMARKED}
+        content["report"] = {"health": PASSED, "times": {"changed": 1000, "verified": 2000}}
+        (self.directory / "site.json").write_text(json.dumps(content))
         (self.directory / "asked.jsonl").unlink(missing_ok=True)
         before = self.files()
         environment = {"HOME": str(self.directory / "home"), "ANSIBLE_FORKS": "2", "PYTHONDONTWRITEBYTECODE": "1"}
         arguments = ("-i", self.directory / "hosts.yml", REPOSITORY / "playbooks" / playbook, *options)
-        done = ansible_programs.run("ansible-playbook", *arguments, timeout=600, **environment)
-        said = done.stdout + done.stderr
-        assert not (self.directory / "evaluated").exists(), f"text of a host was evaluated: {said}"
-        assert self.files() == before, said
-        assert not re.search("Unexpected Exception|Traceback|dead state", said), said
-        recap = said.rpartition("PLAY RECAP")[2]
+        completed = ansible_programs.run("ansible-playbook", *arguments, timeout=600, **environment)
+        output = completed.stdout + completed.stderr
+        assert not (self.directory / "evaluated").exists(), f"text of a host was evaluated: {output}"
+        assert self.files() == before, output
+        assert not re.search("Unexpected Exception|Traceback|dead state", output), output
+        recap = output.rpartition("PLAY RECAP")[2]
         assert all(
             re.search(rf"^{host} .*unreachable=0", recap, re.MULTILINE) for host in ("edge1", "data1", "data2")
-        ), said
-        assert not [one for one in self.asked() if "cd / &&" in one["asked"]], (
+        ), output
+        assert not [record for record in self.asked() if "cd / &&" in record["asked"]], (
             "a script that the stand-in does not know"
         )
-        for one in self.asked():
-            if one["host"] in HONEST:
-                assert ssh_stand_in.MARK not in json.dumps(one), one
-        assert len({tuple(one["options"]) for one in self.asked() if one["host"] in HONEST}) == 1
-        return done.returncode, said
+        for record in self.asked():
+            if record["host"] in HONEST:
+                assert ssh_stand_in.MARK not in json.dumps(record), record
+        assert len({tuple(record["options"]) for record in self.asked() if record["host"] in HONEST}) == 1
+        return completed.returncode, output
 
     def asked(self) -> list[dict[str, Any]]:
         return [json.loads(line) for line in (self.directory / "asked.jsonl").read_text().splitlines()]
@@ -236,8 +236,8 @@ class Site:
             self.directory / name for name in ("outside", "hosts.yml", "ssh")
         ]
         walks = [path for top in tops for path in ([top] if top.is_file() else every_file(top))]
-        found = {str(path): (path.lstat().st_size, path.lstat().st_mtime_ns) for path in walks}
-        return found | {
+        stamps = {str(path): (path.lstat().st_size, path.lstat().st_mtime_ns) for path in walks}
+        return stamps | {
             str(self.directory): (len({*os.listdir(self.directory)} - {"asked.jsonl", "hosts", "evaluated"}), 0)
         }
 
@@ -258,33 +258,33 @@ def site(tmp_path: Path) -> Site:
 
 def test_every_host_is_a_row_of_the_report_and_hostile_ones_are_no_more(site: Site) -> None:
     site.inventory(ssh_stand_in.ATTACKS)
-    code, said = site.run("report.yml")
+    code, output = site.run("report.yml")
     rows = {
         row["host"]: row for row in json.loads((site.directory / "results/report/report.json").read_text())["hosts"]
     }
-    assert set(rows) == set(site.hosts), said
-    assert {rows[host]["state"] for host in HONEST} <= {"drift", "as planned"}, said
+    assert set(rows) == set(site.hosts), output
+    assert {rows[host]["state"] for host in HONEST} <= {"drift", "as planned"}, output
 
 
 def test_the_plan_names_hostile_hosts_and_is_made_for_all_others(site: Site) -> None:
     site.inventory(ssh_stand_in.ATTACKS)
-    code, said = site.run("plan.yml")
-    lost = set(re.findall(r"^([\w-]+) .*unreachable=1", said, re.MULTILINE))
-    assert lost == {f"bad-{attack}" for attack in set(ssh_stand_in.ATTACKS) - {"keys", "failed", "skipped"}}, said
-    changing = set(HONEST) - {"master1"}
-    assert all(re.search(rf"^  (\S.*, )?{host}(, |$)", said, re.MULTILINE) for host in changing), said
-    assert code == 4, said  # Ansible's status for unreachable hosts
+    code, output = site.run("plan.yml")
+    hosts = set(re.findall(r"^([\w-]+) .*unreachable=1", output, re.MULTILINE))
+    assert hosts == {f"bad-{attack}" for attack in set(ssh_stand_in.ATTACKS) - {"keys", "failed", "skipped"}}, output
+    changing_hosts = set(HONEST) - {"master1"}
+    assert all(re.search(rf"^  (\S.*, )?{host}(, |$)", output, re.MULTILINE) for host in changing_hosts), output
+    assert code == 4, output  # Ansible's status for unreachable hosts
 
 
 @pytest.mark.parametrize("playbook", [name for name in PLAYBOOKS if name not in ASK_NOTHING])
 def test_a_host_that_turns_hostile_after_the_plan_reaches_nothing_beyond_itself(site: Site, playbook: str) -> None:
     """The readers' questions are answered as on any host, so that the plays come to theirs. A lock that is not taken would end all of them."""
     site.inventory(("keys", "templates", "broken"), **FACTS.get(playbook, {}))
-    spared = ("facts", "report", *(["run_lock"] if playbook != "frameworks.yml" else []))
-    _code, said = site.run(playbook, "--check", *OPTIONS.get(playbook, []), spared=spared)
-    assert {"data1", "data2", "edge1"} <= {one["host"] for one in site.asked()}, said
-    attacked = {one["host"] for one in site.asked() if one["host"] not in HONEST and one["asked"] not in spared}
-    assert attacked == {"bad-keys", "bad-templates", "bad-broken"}, said
+    questions = ("facts", "report", *(["run_lock"] if playbook != "frameworks.yml" else []))
+    _code, output = site.run(playbook, "--check", *OPTIONS.get(playbook, []), spared=questions)
+    assert {"data1", "data2", "edge1"} <= {entry["host"] for entry in site.asked()}, output
+    hosts = {entry["host"] for entry in site.asked() if entry["host"] not in HONEST and entry["asked"] not in questions}
+    assert hosts == {"bad-keys", "bad-templates", "bad-broken"}, output
 
 
 # The row of what honest hosts measured. Texts of another kind may be anything; what counts is typed.
@@ -297,17 +297,17 @@ MEASURED = {
 @pytest.mark.parametrize("playbook", MEASURED)
 def test_a_measurement_names_hostile_hosts_and_measures_the_others(site: Site, playbook: str) -> None:
     site.inventory(ssh_stand_in.ATTACKS)
-    code, said = site.run(playbook)
-    assert code == 2, said
-    assert re.search(MEASURED[playbook], said, re.MULTILINE), said
+    code, output = site.run(playbook)
+    assert code == 2, output
+    assert re.search(MEASURED[playbook], output, re.MULTILINE), output
     for attack in ("broken", "late", "nested", "options", "paths", "templates", "types"):
-        assert re.search(rf"^  bad-{attack}: ", said, re.MULTILINE), said
-    assert not re.search(r"^  (data1|data2|edge1): ", said, re.MULTILINE), said
+        assert re.search(rf"^  bad-{attack}: ", output, re.MULTILINE), output
+    assert not re.search(r"^  (data1|data2|edge1): ", output, re.MULTILINE), output
 
 
 def test_the_first_playbook_is_the_one_of_the_directory() -> None:
-    [imported] = yaml.safe_load((REPOSITORY / "site.yml").read_text(encoding="utf-8"))
-    assert imported["ansible.builtin.import_playbook"] == "playbooks/site.yml"
+    [play] = yaml.safe_load((REPOSITORY / "site.yml").read_text(encoding="utf-8"))
+    assert play["ansible.builtin.import_playbook"] == "playbooks/site.yml"
 
 
 def test_text_of_a_broken_connection_is_no_template_of_another_host(site: Site) -> None:
@@ -317,5 +317,5 @@ def test_text_of_a_broken_connection_is_no_template_of_another_host(site: Site) 
     tell = {"ansible.builtin.debug": {"msg": "{{ hostvars['bad-broken'].asked }}"}}
     plays = [{"hosts": "all", "gather_facts": False, "tasks": [ask, tell]}]
     (site.directory / "own.yml").write_text(json.dumps(plays), encoding="utf-8")
-    _code, said = site.run(str(site.directory / "own.yml"))
-    assert f"{ssh_stand_in.MARK} (( lookup(" in said
+    _code, output = site.run(str(site.directory / "own.yml"))
+    assert f"{ssh_stand_in.MARK} (( lookup(" in output

@@ -46,16 +46,16 @@ def publish(tmp_path: Path, content: bytes) -> tuple[int, str]:
 
 
 def test_a_built_wheel_is_published_under_its_own_name(tmp_path: Path) -> None:
-    code, said = publish(tmp_path, b"wheel")
-    assert code == 0, said
+    code, output = publish(tmp_path, b"wheel")
+    assert code == 0, output
     assert (tmp_path / "mirror/wheels" / NAME).read_bytes() == b"wheel"
     assert [path.name for path in (tmp_path / "cache/wheels").iterdir()] == [NAME]
     assert json.loads((tmp_path / "built/lock.json").read_text())["wheel"]["name"] == NAME
 
 
 def test_other_bytes_than_those_that_the_build_host_named_are_not_kept(tmp_path: Path) -> None:
-    code, said = publish(tmp_path, b"other")
-    assert code == 2, said
+    code, output = publish(tmp_path, b"other")
+    assert code == 2, output
     assert not list((tmp_path / "mirror/wheels").iterdir()) + list((tmp_path / "cache/wheels").iterdir())
     assert not (tmp_path / "built").exists()
 
@@ -78,8 +78,8 @@ def test_the_system_that_a_host_answers_is_no_file_of_variables(tmp_path: Path) 
     )
     hosts = {}
     for host, answer in ANSWERS.items():
-        answered = {name: value.format(up=up) for name, value in answer.items()}
-        text = json.dumps({"gpu_host": {**driver_hosts.ANSWER, **answered}})
+        host_values = {name: value.format(up=up) for name, value in answer.items()}
+        text = json.dumps({"gpu_host": {**driver_hosts.ANSWER, **host_values}})
         hosts[host] = {"answer": base64.b64encode(text.encode()).decode()}
     role = {"name": str(REPOSITORY / "roles/nvidia_driver"), "tasks_from": "preflight.yml"}
     variables = {"nvidia_driver_state": "absent", "nvidia_driver_signing_certificate": "", "nvidia_driver_version": "1"}
@@ -93,12 +93,12 @@ def test_the_system_that_a_host_answers_is_no_file_of_variables(tmp_path: Path) 
     play = {"hosts": "all", "gather_facts": False, "environment": {"ANSWER": "{{ answer }}"}, "tasks": tasks}
     (tmp_path / "play.yml").write_text(json.dumps([play]))
     (tmp_path / "hosts.yml").write_text(yaml.safe_dump({"all": {"vars": LOCAL, "hosts": hosts}}))
-    _code, said = ansible_programs.play(
+    _code, output = ansible_programs.play(
         "-i",
         tmp_path / "hosts.yml",
         tmp_path / "play.yml",
         ANSIBLE_LIBRARY=f"{tmp_path}/library:{REPOSITORY}/plugins/modules",
     )
-    assert not (tmp_path / "evaluated").exists(), said
-    assert said.count("which must be") == len(ANSWERS), said
-    assert "EVIL loaded" not in said
+    assert not (tmp_path / "evaluated").exists(), output
+    assert output.count("which must be") == len(ANSWERS), output
+    assert "EVIL loaded" not in output

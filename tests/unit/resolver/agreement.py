@@ -80,16 +80,16 @@ def drawn(count: int, seed: int = 20261123) -> Iterator[Case]:
 
 
 def named(system: str, gpu: str, hadoop: str, driver: str, request: dict[str, Any]) -> Resolution:
-    given = {"os": system, "gpu": gpu, **request}
-    given |= {"hadoop": hadoop} if hadoop else {}
-    given |= {"driver": driver} if driver else {}
-    return resolve(given, suggest=False)
+    full_request = {"os": system, "gpu": gpu, **request}
+    full_request |= {"hadoop": hadoop} if hadoop else {}
+    full_request |= {"driver": driver} if driver else {}
+    return resolve(full_request, suggest=False)
 
 
 def parts(system: str, gpu: str, hadoop: str, driver: str) -> dict[str, Any]:
     """A host as the reader answers: what the vendor of its system ships, this card, this driver, this Hadoop."""
     catalog = shared_tables(load()).catalog
-    found = find_system(load(), system)
+    system_row = find_system(load(), system)
     family, _, release = system.partition("-")
     short = f"el{release[0]}" if family == "rhel" else f"{family}{release}"
     nvidia: dict[str, Any] = {
@@ -109,9 +109,9 @@ def parts(system: str, gpu: str, hadoop: str, driver: str) -> dict[str, Any]:
             "major": release.partition(".")[0],
         },
         "architecture": "x86_64",
-        "glibc": platform(catalog, found)["glibc"],  # type: ignore[arg-type]
+        "glibc": platform(catalog, system_row)["glibc"],  # type: ignore[arg-type]
         "cpu": {"features": ["sse4_1", "sse4_2", "avx", "avx2", "fma"]},
-        "pythons": {one: f"/usr/bin/python{one}" for one in system_pythons(catalog, found)},  # type: ignore[arg-type]
+        "pythons": {version: f"/usr/bin/python{version}" for version in system_pythons(catalog, system_row)},  # type: ignore[arg-type]
         "java": [{"home": "/usr/lib/jvm/java-8", "major": "8"}],
         "hadoop": {"home": "/opt/hadoop", "version": HADOOPS[hadoop], "distribution": distribution} if hadoop else None,
         "nvidia": nvidia,
@@ -122,35 +122,35 @@ def disagreement(case: Case) -> str:
     """What `resolve` and the plan say differently about one case; empty if nothing."""
     system, gpu, hadoop, driver, request = case
     answer = named(*case)
-    typed = [line for line in answer.next if ": " in line and not line.startswith("deeplearning_request")]
+    variable_lines = [line for line in answer.next if ": " in line and not line.startswith("deeplearning_request")]
     variables = {
         "deeplearning_request": request,
         "mirror_url": "http://mirror1:8900",
         "nvidia_license_accepted": True,
         "hadoop_client_hadoop_home": "/opt/hadoop",
-        **{name: value for line in typed for name, value in yaml.safe_load(line).items()},
+        **{name: value for line in variable_lines for name, value in yaml.safe_load(line).items()},
     }
     host = invented_hosts.host("data1", ("data_nodes",), variables, parts(system, gpu, hadoop, driver))
-    made = make_plan([host], REPOSITORY)
-    part = made.hosts.get("data1", {})
+    plan = make_plan([host], REPOSITORY)
+    part = plan.hosts.get("data1", {})
     stack, python = (part.get("stack") or {}).get("name", ""), part.get("python", "")
     if answer.ok and answer.lock:
         if "build_tensorflow.yml" in " ".join(answer.next):
             return (
                 ""
-                if any("build_tensorflow.yml" in one for one in made.problems)
-                else f"to be built, but {made.problems}"
+                if any("build_tensorflow.yml" in problem for problem in plan.problems)
+                else f"to be built, but {plan.problems}"
             )
-        missing = [one for one in made.problems if "Install python" in one]
-        if missing and any("install Python" in one.text for one in answer.warnings):
+        python_problems = [problem for problem in plan.problems if "Install python" in problem]
+        if python_problems and any("install Python" in warning.text for warning in answer.warnings):
             return ""
-        if made.problems:
-            return f"{answer.name} ok, but the plan: {made.problems}"
+        if plan.problems:
+            return f"{answer.name} ok, but the plan: {plan.problems}"
         if (stack, python) != (answer.name, answer.stack["python"]):
             return f"{answer.name} on {answer.stack['python']}, but the plan installs {stack} on {python}"
         return ""
     return (
         ""
-        if made.problems
+        if plan.problems
         else f"{answer.status} {answer.name} {answer.problems}, but the plan installs {stack} on {python}"
     )

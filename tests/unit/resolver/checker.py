@@ -20,8 +20,8 @@ Json = dict[str, Any]
 def data(subject: str) -> Json:
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     text = (COMPAT / f"{subject}.yml").read_text(encoding="utf-8")
-    found: Json = yaml.load(text, Loader=loader)  # noqa: S506 (both are safe loaders)
-    return found
+    content: Json = yaml.load(text, Loader=loader)  # noqa: S506 (both are safe loaders)
+    return content
 
 
 def numbers(text: str) -> list[int]:
@@ -29,10 +29,10 @@ def numbers(text: str) -> list[int]:
 
 
 def compare(left: str, right: str) -> int:
-    one, two = numbers(left), numbers(right)
-    width = max(len(one), len(two))
-    one, two = one + [0] * (width - len(one)), two + [0] * (width - len(two))
-    return (one > two) - (one < two)
+    first, second = numbers(left), numbers(right)
+    width = max(len(first), len(second))
+    first, second = (first + [0] * (width - len(first)), second + [0] * (width - len(second)))
+    return (first > second) - (first < second)
 
 
 def in_range(value: str, wanted: str) -> bool:
@@ -94,28 +94,28 @@ def problems(request: Json, stack: Json) -> list[str]:
 
 def request_problems(request: Json, stack: Json) -> list[str]:
     """The answer must have what was requested."""
-    found = []
-    for name, wanted in request.items():
+    reasons = []
+    for name, value in request.items():
         if name in ("os", "gpu", "hadoop", "yarn_gpu", "cdsw"):
             continue  # system_problems, gpu_problems, site_problems
         if name == "cpu_features":
-            if not set(stack.get(name, [])) <= set(wanted.split(",")):
-                found.append(f"the wheel needs {stack[name]}, and the CPU has {wanted}")
+            if not set(stack.get(name, [])) <= set(value.split(",")):
+                reasons.append(f"the wheel needs {stack[name]}, and the CPU has {value}")
             continue
         if name in ("hdfs", "kafka"):
-            if stack[name] is not (wanted == "true"):
-                found.append(f"{name} is {stack[name]}, and {wanted} was asked for")
+            if stack[name] is not (value == "true"):
+                reasons.append(f"{name} is {stack[name]}, and {value} was asked for")
         elif name == "driver":
-            if "." not in wanted and not meets(stack.get("driver_branch"), wanted):
-                found.append(f"driver branch {stack.get('driver_branch')} is not {wanted}")
-            if "." in wanted and stack.get("driver_branch") != wanted.partition(".")[0]:
-                found.append(f"driver branch {stack.get('driver_branch')} is not that of {wanted}")
+            if "." not in value and not meets(stack.get("driver_branch"), value):
+                reasons.append(f"driver branch {stack.get('driver_branch')} is not {value}")
+            if "." in value and stack.get("driver_branch") != value.partition(".")[0]:
+                reasons.append(f"driver branch {stack.get('driver_branch')} is not that of {value}")
         elif name == "java":
-            if not any(meets(java, wanted) for java in stack.get("java", [])):
-                found.append(f"java {stack.get('java')} is not {wanted}")
-        elif not meets(stack.get(name), wanted):
-            found.append(f"{name} {stack.get(name)} is not {wanted}")
-    return found
+            if not any(meets(java, value) for java in stack.get("java", [])):
+                reasons.append(f"java {stack.get('java')} is not {value}")
+        elif not meets(stack.get(name), value):
+            reasons.append(f"{name} {stack.get(name)} is not {value}")
+    return reasons
 
 
 def system_of(request: Json) -> str | None:
@@ -127,45 +127,45 @@ def system_of(request: Json) -> str | None:
 
 def wheel_problems(request: Json, stack: Json) -> list[str]:
     release = row("tensorflow", "releases", "version", stack["tensorflow"])
-    line, found = line_of(stack["tensorflow"]), []
+    line, reasons = line_of(stack["tensorflow"]), []
     digits = stack["python"].replace(".", "")
     wheels = release["wheels"]
     if stack["tensorflow_source"] == "prebuilt":
         variant = "gpu" if "cuda" in stack else "cpu"
         wheels = [w for w in wheels if w["package"] == stack["tensorflow_package"] and w["variant"] == variant]
     if not any(re.fullmatch(rf"cp{digits}\D*", abi) for wheel in wheels for abi in wheel["abis"]):
-        found.append(f"there is no {stack['tensorflow_package']} {stack['tensorflow']} for Python {stack['python']}")
+        reasons.append(f"there is no {stack['tensorflow_package']} {stack['tensorflow']} for Python {stack['python']}")
     system = system_of(request)
     if system:
         glibc = row("platforms", "systems", "os", system)["glibc"]
         if compare(line["wheel_min_glibc"], glibc) > 0:
-            found.append(f"glibc {glibc} of {system} is too old")
-    return found
+            reasons.append(f"glibc {glibc} of {system} is too old")
+    return reasons
 
 
 def cuda_problems(stack: Json) -> list[str]:
-    line, found = line_of(stack["tensorflow"]), []
+    line, reasons = line_of(stack["tensorflow"]), []
     if "cuda" not in stack:
         extra = {"cudnn", "nccl", "driver_min", "driver_branch", "driver_module"} & set(stack)
         return [f"a CPU stack has {sorted(extra)}"] if extra else []
-    other = [(r["line"], r["cuda"], r["cudnn"]) for r in data("tensorflow_build")["other_cuda"]]
+    rows = [(r["line"], r["cuda"], r["cudnn"]) for r in data("tensorflow_build")["other_cuda"]]
     if stack["cuda"] != line["cuda"]:
-        if stack["tensorflow_source"] != "built" or (line["line"], stack["cuda"]) not in [entry[:2] for entry in other]:
-            found.append(f"CUDA {stack['cuda']} is not that of TensorFlow {line['line']}")
+        if stack["tensorflow_source"] != "built" or (line["line"], stack["cuda"]) not in [entry[:2] for entry in rows]:
+            reasons.append(f"CUDA {stack['cuda']} is not that of TensorFlow {line['line']}")
     elif numbers(stack["cudnn"])[0] != line["cudnn_soname"] or compare(stack["cudnn"], line["cudnn"]) < 0:
-        found.append(f"cuDNN {stack['cudnn']} is not {line['cudnn']} or a newer one of its soname")
+        reasons.append(f"cuDNN {stack['cudnn']} is not {line['cudnn']} or a newer one of its soname")
     if stack["tensorflow_source"] == "built" and "gcc" in stack:
         toolkit = row("cuda", "toolkits", "version", stack["cuda"])
         if numbers(stack["gcc"])[0] > int(toolkit["gcc_max"]) or numbers(stack["gcc"])[0] < int(
             toolkit["gcc_min"] or 0
         ):
-            found.append(f"CUDA {stack['cuda']} does not accept gcc {stack['gcc']}")
-    return found
+            reasons.append(f"CUDA {stack['cuda']} does not accept gcc {stack['gcc']}")
+    return reasons
 
 
 def devices(request: Json) -> list[Json]:
-    given = request.get("gpu", "")
-    names = [name for name in (given.split(",") if isinstance(given, str) else given) if name and name != "none"]
+    gpus = request.get("gpu", "")
+    names = [name for name in (gpus.split(",") if isinstance(gpus, str) else gpus) if name and name != "none"]
     return [
         next(entry for entry in data("gpus")["devices"] if name in re.split(r"[ /]+", entry["name"])) for name in names
     ]
@@ -175,33 +175,33 @@ def same_model(device: Json) -> list[Json]:
     """The rows of all devices that share a word of the name's beginning."""
     name = device["name"].removeprefix("Tesla ").split(" ")[0]
     return [
-        known
-        for known in data("gpu_devices")["devices"]
-        if any(name in re.split(r"[ -]", other) for other in known["names"]) or known["pci_id"] == device["pci_id"]
+        entry
+        for entry in data("gpu_devices")["devices"]
+        if any(name in re.split(r"[ -]", model) for model in entry["names"]) or entry["pci_id"] == device["pci_id"]
     ]
 
 
 def gpu_problems(request: Json, stack: Json) -> list[str]:
     """Deciding whether a GPU fits, 3 and 4."""
-    found, line = [], line_of(stack["tensorflow"])
+    reasons, line = [], line_of(stack["tensorflow"])
     for device in devices(request):
         capability = cc(device["cc"])
         if "cuda" not in stack:
-            found.append(f"a CPU build does not use {device['name']}")
+            reasons.append(f"a CPU build does not use {device['name']}")
             continue
         toolkit = row("cuda", "toolkits", "version", stack["cuda"])
         if stack["tensorflow_source"] == "built":
             if not cc(toolkit["nvcc_min_cc"]) <= capability <= cc(toolkit["nvcc_max_cc"]):
-                found.append(f"CUDA {stack['cuda']} makes no code for {device['name']}")
+                reasons.append(f"CUDA {stack['cuda']} makes no code for {device['name']}")
             continue
         native = any(cc(sm)[0] == capability[0] and cc(sm)[1] <= capability[1] for sm in line["wheel_sm"])
         if not native and not any(cc(ptx) <= capability for ptx in line["wheel_ptx"]):
-            found.append(f"the wheel has neither code nor PTX for {device['name']}")
+            reasons.append(f"the wheel has neither code nor PTX for {device['name']}")
         if not native and capability[0] > 9 and (line.get("generated_ptx") or "9.0a").endswith("a"):
-            found.append(f"the wheel of {line['line']} has no kernels for {device['name']}")
+            reasons.append(f"the wheel of {line['line']} has no kernels for {device['name']}")
         if not native and capability[0] <= 9 and capability > cc(toolkit["nvcc_max_cc"]):
-            found.append(f"CUDA {stack['cuda']} has no kernels for {device['name']}")
-    return found
+            reasons.append(f"CUDA {stack['cuda']} has no kernels for {device['name']}")
+    return reasons
 
 
 def needs_ptx(request: Json, stack: Json) -> bool:
@@ -217,66 +217,66 @@ def driver_problems(request: Json, stack: Json) -> list[str]:
     """Deciding whether a GPU fits, 2 and 5; and the kind of kernel module."""
     if "cuda" not in stack:
         return []
-    found = []
+    reasons = []
     branch = row("drivers", "branches", "branch", stack["driver_branch"])
     toolkit = row("cuda", "toolkits", "version", stack["cuda"])
     driver = request.get("driver", "")
     system = system_of(request)
-    packaged = branch["releases"].get(system) or [branch.get("latest_listed", branch["latest_known"])]
-    version = driver if "." in driver and driver[0].isdigit() else packaged[0]
+    packaged_versions = branch["releases"].get(system) or [branch.get("latest_listed", branch["latest_known"])]
+    version = driver if "." in driver and driver[0].isdigit() else packaged_versions[0]
     floors = [floor for floor in (toolkit["min_driver"], toolkit["min_driver_minor_compat"]) if floor]
     if all(compare(version, floor) < 0 for floor in floors):
-        found.append(f"driver {version} is older than CUDA {stack['cuda']} needs")
+        reasons.append(f"driver {version} is older than CUDA {stack['cuda']} needs")
     if needs_ptx(request, stack):
         floors = [toolkit["bundled_driver"]]
         if compare(version, toolkit["bundled_driver"]) < 0:
-            found.append(f"driver {version} cannot compile PTX of CUDA {stack['cuda']}")
+            reasons.append(f"driver {version} cannot compile PTX of CUDA {stack['cuda']}")
     for device in devices(request):
-        firsts = [known["first_drivers"][0] for known in same_model(device) if "first_drivers" in known]
-        own = row("gpu_devices", "devices", "pci_id", device["pci_id"])
-        there = [first for first in own.get("first_drivers", ()) if first.split(".")[0] == branch["branch"]]
+        firsts = [entry["first_drivers"][0] for entry in same_model(device) if "first_drivers" in entry]
+        device_row = row("gpu_devices", "devices", "pci_id", device["pci_id"])
+        versions = [first for first in device_row.get("first_drivers", ()) if first.split(".")[0] == branch["branch"]]
         model = device["name"].removeprefix("Tesla ").split(" ")[0]
-        named = [known for known in data("gpus")["devices"] if model in re.split(r"[ /]+", known["name"])]
-        firsts += [first for known in named for first in known.get("first_drivers", ())]
+        entries = [entry for entry in data("gpus")["devices"] if model in re.split(r"[ /]+", entry["name"])]
+        firsts += [first for entry in entries for first in entry.get("first_drivers", ())]
         architecture = row("gpus", "architectures", "cc", device["cc"])
         floors += [*firsts, *filter(None, [architecture["first_driver_branch"]])]
-        if there and compare(version, there[0]) < 0:
-            found.append(f"driver {version} does not know {device['name']}")
-        if branch["branch"] in own.get("not_in", ()):
-            found.append(f"branch {branch['branch']} does not know {device['name']}")
+        if versions and compare(version, versions[0]) < 0:
+            reasons.append(f"driver {version} does not know {device['name']}")
+        if branch["branch"] in device_row.get("not_in", ()):
+            reasons.append(f"branch {branch['branch']} does not know {device['name']}")
     if stack["driver_min"] not in floors:
-        found.append(f"driver_min {stack['driver_min']} is not of CUDA {stack['cuda']}")
+        reasons.append(f"driver_min {stack['driver_min']} is not of CUDA {stack['cuda']}")
     if system and system.startswith("rhel") and branch["verified"] and system not in branch["releases"]:
-        found.append(f"branch {branch['branch']} is not packaged for {system}")
+        reasons.append(f"branch {branch['branch']} is not packaged for {system}")
     number = int(branch["branch"])
     if stack["driver_module"] == "open" and number < 515:
-        found.append(f"branch {number} has no open modules")
+        reasons.append(f"branch {number} has no open modules")
     for device in devices(request):
         arch = row("gpus", "architectures", "cc", device["cc"])
         if branch["verified"] and cc(branch["min_cc"]) > cc(device["cc"]):
-            found.append(f"branch {number} does not drive {device['name']}")
+            reasons.append(f"branch {number} does not drive {device['name']}")
         if arch["last_driver_branch"] and number > int(arch["last_driver_branch"]):
-            found.append(f"branch {number} no longer drives {device['name']}")
+            reasons.append(f"branch {number} no longer drives {device['name']}")
         if arch["first_driver_branch"] and number < int(arch["first_driver_branch"]):
-            found.append(f"branch {number} does not yet drive {device['name']}")
+            reasons.append(f"branch {number} does not yet drive {device['name']}")
         if stack["driver_module"] == "open" and not arch["open_kernel_module"]:
-            found.append(f"the open modules do not drive {device['name']}")
+            reasons.append(f"the open modules do not drive {device['name']}")
         if stack["driver_module"] == "proprietary" and device["architecture"] == "Blackwell":
-            found.append(f"the proprietary modules do not drive {device['name']}")
-    return found
+            reasons.append(f"the proprietary modules do not drive {device['name']}")
+    return reasons
 
 
 def package_problems(stack: Json) -> list[str]:
-    line, found = line_of(stack["tensorflow"]), []
+    line, reasons = line_of(stack["tensorflow"]), []
     keras = line["keras"]
     if keras.get("package") and not in_range(stack["keras"], keras["range"]):
-        found.append(f"Keras {stack['keras']} is not {keras['range']}")
+        reasons.append(f"Keras {stack['keras']} is not {keras['range']}")
     if stack.get("bazel") and stack["tensorflow_source"] != "built":
-        found.append("a wheel needs no bazel")
+        reasons.append("a wheel needs no bazel")
     if stack["tensorflow_source"] == "built":
         bazel = line["bazel"]
         if compare(stack["bazel"], bazel["min"]) < 0 or (bazel["max"] and compare(stack["bazel"], bazel["max"]) > 0):
-            found.append(f"bazel {stack['bazel']} is not within {bazel['min']} and {bazel['max']}")
+            reasons.append(f"bazel {stack['bazel']} is not within {bazel['min']} and {bazel['max']}")
     if "tensorflow_io" in stack:
         io = row("tensorflow_io", "releases", "version", stack["tensorflow_io"])
         beyond = [
@@ -285,76 +285,76 @@ def package_problems(stack: Json) -> list[str]:
             if o["result"] == "ok"
         ]
         if io["tensorflow"] != line["line"] and (line["line"], io["version"]) not in beyond:
-            found.append(f"tensorflow-io {io['version']} is for TensorFlow {io['tensorflow']}")
+            reasons.append(f"tensorflow-io {io['version']} is for TensorFlow {io['tensorflow']}")
         if not any(re.fullmatch(rf"cp{stack['python'].replace('.', '')}\D*", abi) for abi in io["abis"]):
-            found.append(f"tensorflow-io {io['version']} has no wheel for Python {stack['python']}")
-    return found
+            reasons.append(f"tensorflow-io {io['version']} has no wheel for Python {stack['python']}")
+    return reasons
 
 
 def jvm_problems(stack: Json) -> list[str]:
-    found, line = [], line_of(stack["tensorflow"])["line"]
+    reasons, line = [], line_of(stack["tensorflow"])["line"]
     if "tensorflowonspark" in stack:
         tfos = row("tensorflowonspark", "releases", "version", stack["tensorflowonspark"])
         least, below = tfos["tensorflow"]["min"], tfos["tensorflow"]["below"]
         if tfos["verified"] and ((least and compare(line, least) < 0) or (below and compare(line, below) >= 0)):
-            found.append(f"TensorFlowOnSpark {tfos['version']} is not for TensorFlow {line}")
+            reasons.append(f"TensorFlowOnSpark {tfos['version']} is not for TensorFlow {line}")
         if tfos["requires_python"] and not in_range(stack["python"], tfos["requires_python"]):
-            found.append(f"TensorFlowOnSpark {tfos['version']} is not for Python {stack['python']}")
+            reasons.append(f"TensorFlowOnSpark {tfos['version']} is not for Python {stack['python']}")
         names = tfos["tensorflow_distribution"].split(", ")
         if names != ["any"] and stack["tensorflow_package"] not in names:
-            found.append(f"TensorFlowOnSpark {tfos['version']} does not find {stack['tensorflow_package']}")
+            reasons.append(f"TensorFlowOnSpark {tfos['version']} does not find {stack['tensorflow_package']}")
         if "pyspark" not in stack:
-            found.append("TensorFlowOnSpark needs Spark")
+            reasons.append("TensorFlowOnSpark needs Spark")
     if "pyspark" in stack:
         spark = row("spark", "lines", "line", ".".join(stack["pyspark"].split(".")[:2]))
         spans = [part.split("-") for part in spark["python"].replace(" ", "").split(",")]
         if not any(compare(span[0], stack["python"]) <= 0 <= compare(span[-1], stack["python"]) for span in spans):
-            found.append(f"Spark {spark['line']} is not for Python {stack['python']}")
+            reasons.append(f"Spark {spark['line']} is not for Python {stack['python']}")
         if not set(stack.get("java", [])) <= set(spark["java"] or []):
-            found.append(f"Spark {spark['line']} does not run on Java {stack['java']}")
-    return found
+            reasons.append(f"Spark {spark['line']} does not run on Java {stack['java']}")
+    return reasons
 
 
 def feature_problems(stack: Json) -> list[str]:
-    found, line = [], line_of(stack["tensorflow"])
+    reasons, line = [], line_of(stack["tensorflow"])
     for name in ("hdfs", "kafka"):
-        inside = line[name]["prebuilt"]
+        supported = line[name]["prebuilt"]
         if stack["tensorflow_source"] == "built":
             span = row("tensorflow_build", "from_source", "feature", name)
-            inside = compare(span["first"], line["line"]) <= 0 <= compare(span["last"], line["line"])
+            supported = compare(span["first"], line["line"]) <= 0 <= compare(span["last"], line["line"])
         io = row("tensorflow_io", "releases", "version", stack["tensorflow_io"]) if "tensorflow_io" in stack else {}
         by_io = io.get("hdfs_filesystem") == "plugin" if name == "hdfs" else bool(io.get("kafka"))
-        if stack[name] and not inside and not by_io:
-            found.append(f"nothing in the stack reads {name}")
-    return found
+        if stack[name] and not supported and not by_io:
+            reasons.append(f"nothing in the stack reads {name}")
+    return reasons
 
 
 def system_problems(request: Json, stack: Json) -> list[str]:
     """CUDA's packages for the operating system."""
-    system, found = system_of(request), []
+    system, reasons = system_of(request), []
     if not system:
         return []
-    packaged = [entry for entry in data("cuda")["os_support"] if entry["os"] == system and entry["verified"]]
+    support_rows = [entry for entry in data("cuda")["os_support"] if entry["os"] == system and entry["verified"]]
     by_pip = stack["tensorflow_source"] == "prebuilt" and compare(stack["tensorflow"], "2.14") >= 0
-    if "cuda" in stack and packaged and not by_pip:
-        first, last = packaged[0]["first"], packaged[0]["last"]
+    if "cuda" in stack and support_rows and not by_pip:
+        first, last = support_rows[0]["first"], support_rows[0]["last"]
         if compare(stack["cuda"], first) < 0 or compare(stack["cuda"], last) > 0:
-            found.append(f"NVIDIA does not package CUDA {stack['cuda']} for {request['os']}")
-    return found
+            reasons.append(f"NVIDIA does not package CUDA {stack['cuda']} for {request['os']}")
+    return reasons
 
 
 def site_problems(request: Json, stack: Json) -> list[str]:
     """YARN's GPU scheduling and CDSW."""
-    found = []
+    reasons = []
     if request.get("yarn_gpu") == "true":
         spark = row("spark", "lines", "line", ".".join(stack["pyspark"].split(".")[:2])) if "pyspark" in stack else {}
         if spark and not spark["gpu_scheduling"]:
-            found.append(f"Spark {stack['pyspark']} does not schedule GPUs")
+            reasons.append(f"Spark {stack['pyspark']} does not schedule GPUs")
         if request.get("hadoop") in ("cdh-5.16", "cdh-6.3"):
-            found.append(f"{request['hadoop']} does not schedule GPUs")
+            reasons.append(f"{request['hadoop']} does not schedule GPUs")
     if request.get("cdsw") == "true":
         if len({device["architecture"] for device in devices(request)}) > 1:
-            found.append("CDSW wants one model of GPU")
+            reasons.append("CDSW wants one model of GPU")
         if system_of(request) not in (None, "rhel7"):
-            found.append(f"CDSW has no packages for {request['os']}")
-    return found
+            reasons.append(f"CDSW has no packages for {request['os']}")
+    return reasons

@@ -33,6 +33,6 @@ def test_the_bench_of_the_plan_has_a_row_for_each_site_and_judges_each_kind_once
         [cell.strip() for cell in line.strip("|").split("|")] for line in capsys.readouterr().out.strip().splitlines()
     ]
     assert [row[1] for row in rows[2:]] == ["60", "120"] * len(plan_bench.SITES)
-    judged = {(row[0], row[1]): row[2] for row in rows[2:]}
+    judgement_counts = {(row[0], row[1]): row[2] for row in rows[2:]}
     for site in plan_bench.SITES:
-        assert int(judged[site, "60"]) == int(judged[site, "120"]) > 0
+        assert int(judgement_counts[site, "60"]) == int(judgement_counts[site, "120"]) > 0

@@ -64,13 +64,13 @@ A100 = "resolve --os rhel-7.9 --gpu A100 tensorflow=1.15"
 
 def run(line: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
     status = main(shlex.split(line), stack.COMMANDS)
-    shown = capsys.readouterr()
-    return status, shown.out, shown.err
+    streams = capsys.readouterr()
+    return status, streams.out, streams.err
 
 
 def answer(line: str, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(run(f"{line} --format json", capsys)[1])
-    return found
+    content: dict[str, Any] = json.loads(run(f"{line} --format json", capsys)[1])
+    return content
 
 
 def test_a_stack_file_that_cannot_be_used_is_named(
@@ -78,9 +78,9 @@ def test_a_stack_file_that_cannot_be_used_is_named(
 ) -> None:
     monkeypatch.setattr(stacks, "_site", [])
     (tmp_path / "ours.yml").write_text("name: ours\n")
-    status, _, said = run(f"list --stacks {tmp_path}", capsys)
+    status, _, errors = run(f"list --stacks {tmp_path}", capsys)
     assert status == 1
-    assert said.startswith(f"stack: {tmp_path}/ours.yml cannot be used: The key description is missing.")
+    assert errors.startswith(f"stack: {tmp_path}/ours.yml cannot be used: The key description is missing.")
 
 
 @pytest.mark.parametrize(
@@ -88,10 +88,10 @@ def test_a_stack_file_that_cannot_be_used_is_named(
     [("resolve --os rhel-7.9 --gpu P100 tensorflow=1.15", 0), (A100, 2), ("resolve tensorfow=1.15", 1)],
 )
 def test_the_command_ends_with_what_it_found(line: str, status: int, tmp_path: Path) -> None:
-    done = subprocess.run([STACK, *shlex.split(line)], cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.returncode == status, done.stderr
-    assert bool(done.stdout) is (status != 1)
-    assert bool(done.stderr) is (status == 1)
+    completed = subprocess.run([STACK, *shlex.split(line)], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert completed.returncode == status, completed.stderr
+    assert bool(completed.stdout) is (status != 1)
+    assert bool(completed.stderr) is (status == 1)
 
 
 @pytest.mark.parametrize(
@@ -125,10 +125,10 @@ def test_the_command_ends_with_what_it_found(line: str, status: int, tmp_path: P
 def test_misuse_is_told_with_the_nearest_name_and_ends_with_1(
     line: str, words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    status, shown, told = run(line, capsys)
-    assert (status, shown) == (1, "")
-    assert words in told
-    assert "Traceback" not in told
+    status, output, errors = run(line, capsys)
+    assert (status, output) == (1, "")
+    assert words in errors
+    assert "Traceback" not in errors
 
 
 @pytest.mark.parametrize(
@@ -151,18 +151,18 @@ def test_misuse_is_told_with_the_nearest_name_and_ends_with_1(
     ],
 )
 def test_what_is_not_known_ends_with_2_and_says_what_is(line: str, capsys: pytest.CaptureFixture[str]) -> None:
-    status, shown, told = run(line, capsys)
-    assert (status, told) == (2, "")
-    assert "Nearest" in shown or "cannot be met" in shown
+    status, output, errors = run(line, capsys)
+    assert (status, errors) == (2, "")
+    assert "Nearest" in output or "cannot be met" in output
 
 
 def test_a_conflict_has_its_facts_and_a_way_out_that_works(capsys: pytest.CaptureFixture[str]) -> None:
-    status, shown, _ = run(A100, capsys)
+    status, output, _ = run(A100, capsys)
     assert status == 2
-    assert "1. TensorFlow 1.15 needs CUDA 10.0; CUDA 10.0 has no code for A100 (compute capability 8.0)" in shown
-    offered = [line.strip().removeprefix("scripts/stack ") for line in shown.splitlines() if "scripts/stack" in line]
-    assert offered[0] == "resolve --os rhel-7.9 --gpu A100 tensorflow=2.4 cuda=11.0"
-    assert all(run(line, capsys)[0] == 0 for line in offered)
+    assert "1. TensorFlow 1.15 needs CUDA 10.0; CUDA 10.0 has no code for A100 (compute capability 8.0)" in output
+    commands = [line.strip().removeprefix("scripts/stack ") for line in output.splitlines() if "scripts/stack" in line]
+    assert commands[0] == "resolve --os rhel-7.9 --gpu A100 tensorflow=2.4 cuda=11.0"
+    assert all(run(line, capsys)[0] == 0 for line in commands)
 
 
 def test_sources_are_shown_when_they_are_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
@@ -190,22 +190,22 @@ def test_one_line_over_several_conflicts_counts_what_cannot_stay_together(
 
 
 def test_a_sentence_goes_on_in_small_letters(capsys: pytest.CaptureFixture[str]) -> None:
-    shown = run("resolve --os rhel-7.9 --gpu B200 tensorflow=2.21 python=2.7", capsys)[1]
-    assert "TensorFlow 2.21; the wheels of TensorFlow 2.21.0 need glibc 2.27, but RHEL 7.9 has 2.17." in shown
+    output = run("resolve --os rhel-7.9 --gpu B200 tensorflow=2.21 python=2.7", capsys)[1]
+    assert "TensorFlow 2.21; the wheels of TensorFlow 2.21.0 need glibc 2.27, but RHEL 7.9 has 2.17." in output
 
 
 def test_a_newer_tensorflow_without_a_lock_is_named_with_its_pythons(capsys: pytest.CaptureFixture[str]) -> None:
-    shown = run("resolve --os rhel-7.4 --gpu P100 tensorflow=1.15", capsys)[1]
+    output = run("resolve --os rhel-7.4 --gpu P100 tensorflow=1.15", capsys)[1]
     assert (
         "Newer, without a lock: TensorFlow 1.15.5 on Python 3.6 or 3.7 of your own (docs/stacks.md, scripts/stack lock)."
-        in shown
+        in output
     )
     assert "Newer" not in run("resolve --os rhel-7.4 --gpu P100 tensorflow=1.15.0", capsys)[1]
 
 
 def test_an_answer_begins_with_the_stack_and_ends_with_the_next_step(capsys: pytest.CaptureFixture[str]) -> None:
-    status, shown, _ = run("resolve --os rhel-7.4 --gpu P100 tensorflow=1.15", capsys)
-    lines = shown.splitlines()
+    status, output, _ = run("resolve --os rhel-7.4 --gpu P100 tensorflow=1.15", capsys)
+    lines = output.splitlines()
     assert (status, lines[0].split(":")[0]) == (0, "tf1.15-py27-el7")
     assert lines[-2].split("  ")[1] == "deeplearning_request: tf1.15-py27-el7"
     assert lines[-1].strip() == "ansible-playbook -i inventories/SITE playbooks/plan.yml"
@@ -215,24 +215,24 @@ def test_an_answer_begins_with_the_stack_and_ends_with_the_next_step(capsys: pyt
 def test_the_next_step_installs_the_python_that_was_requested(capsys: pytest.CaptureFixture[str]) -> None:
     line = "resolve --os rhel-9.4 --gpu A100 tensorflow=2.15"
     assert answer(f"{line} python=3.11", capsys)["next"][0] == "deeplearning_request: tf2.15-py3-el9"
-    other = answer(f"{line} python=3.9", capsys)
-    assert (other["versions"]["python"], other["lock"]) == ("3.9", "stacks/locks/tf2.15-py3-el9-py3.9.txt")
-    assert other["next"][0] == 'deeplearning_request: {tensorflow: "2.15.1", python: "3.9"}'
+    second = answer(f"{line} python=3.9", capsys)
+    assert (second["versions"]["python"], second["lock"]) == ("3.9", "stacks/locks/tf2.15-py3-el9-py3.9.txt")
+    assert second["next"][0] == 'deeplearning_request: {tensorflow: "2.15.1", python: "3.9"}'
 
 
 def test_the_reasons_are_those_of_the_versions_that_are_answered(capsys: pytest.CaptureFixture[str]) -> None:
-    found = answer("resolve --os rhel-9.4 --gpu A100 tensorflow=2.15", capsys)
-    assert found["versions"]["glibc_min"] == "2.28"
-    told = dict(reason["text"].partition(":")[0].split(" ", 1) for reason in found["reasons"] if ":" in reason["text"])
-    shown = {key: value for key, value in found["versions"].items() if isinstance(value, str)}
-    assert {key: told[key] for key in shown} == shown
+    body = answer("resolve --os rhel-9.4 --gpu A100 tensorflow=2.15", capsys)
+    assert body["versions"]["glibc_min"] == "2.28"
+    texts = dict(reason["text"].partition(":")[0].split(" ", 1) for reason in body["reasons"] if ":" in reason["text"])
+    versions = {key: value for key, value in body["versions"].items() if isinstance(value, str)}
+    assert {key: texts[key] for key in versions} == versions
 
 
 def test_an_answer_without_a_lock_says_so_and_how_to_make_one(capsys: pytest.CaptureFixture[str]) -> None:
-    shown = run("resolve --os rhel-7.9 --gpu P100 tensorflow=1.12", capsys)[1]
-    assert shown.startswith("No named stack meets this request.")
-    assert "lock: none" in shown
-    assert shown.splitlines()[-1].strip() == "scripts/stack lock NAME --stacks inventories/SITE/stacks"
+    output = run("resolve --os rhel-7.9 --gpu P100 tensorflow=1.12", capsys)[1]
+    assert output.startswith("No named stack meets this request.")
+    assert "lock: none" in output
+    assert output.splitlines()[-1].strip() == "scripts/stack lock NAME --stacks inventories/SITE/stacks"
 
 
 @pytest.mark.parametrize(
@@ -244,84 +244,84 @@ def test_an_answer_without_a_lock_says_so_and_how_to_make_one(capsys: pytest.Cap
     ],
 )
 def test_what_was_not_looked_at_is_named(line: str, words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    told = [text for text in run(line, capsys)[1].splitlines() if text.startswith("Not checked")]
-    assert [word in text for word, text in zip(words, told, strict=True)] == [True] * len(words)
+    sentences = [text for text in run(line, capsys)[1].splitlines() if text.startswith("Not checked")]
+    assert [word in text for word, text in zip(words, sentences, strict=True)] == [True] * len(words)
 
 
 def test_a_doubt_has_its_own_word_and_exit_code(capsys: pytest.CaptureFixture[str]) -> None:
-    status, shown, _ = run("resolve --os rhel-9.4 tensorflow=2.11", capsys)
-    assert (status, shown.split(":")[0]) == (3, "Unsure")
+    status, output, _ = run("resolve --os rhel-9.4 tensorflow=2.11", capsys)
+    assert (status, output.split(":")[0]) == (3, "Unsure")
     assert answer("resolve --os rhel-9.4 tensorflow=2.11", capsys)["status"] == "unsure"
 
 
 def test_the_json_of_an_answer_has_these_keys(capsys: pytest.CaptureFixture[str]) -> None:
-    found = answer("resolve --os rhel-7.9 --gpu P100 tensorflow=1.15 python=2.7 kafka=true hdfs=true", capsys)
-    assert list(found) == JSON
-    assert (found["status"], found["conflicts"], found["nearest"]) == ("ok", [], [])
-    assert found["stack"] == "tf1.15-py27-el7"
-    assert (STACK.parents[1] / found["lock"]).is_file()
-    assert list(found["versions"]) == [key for key in KEYS if key in found["versions"]]
-    assert found["pins"] == {"protobuf": "<3.21", "h5py": "<3", "numpy": "<1.19"}
+    content = answer("resolve --os rhel-7.9 --gpu P100 tensorflow=1.15 python=2.7 kafka=true hdfs=true", capsys)
+    assert list(content) == JSON
+    assert (content["status"], content["conflicts"], content["nearest"]) == ("ok", [], [])
+    assert content["stack"] == "tf1.15-py27-el7"
+    assert (STACK.parents[1] / content["lock"]).is_file()
+    assert list(content["versions"]) == [key for key in KEYS if key in content["versions"]]
+    assert content["pins"] == {"protobuf": "<3.21", "h5py": "<3", "numpy": "<1.19"}
     built = answer("resolve --os rhel-7.9 --gpu P100 tensorflow=1.6 python=2.7 kafka=true hdfs=true cuda=8.0", capsys)
     assert built["pins"] == {}  # a build states its own
     assert any(warning["text"].startswith("TensorFlow 1.6 was tested with CUDA 9.0") for warning in built["warnings"])
-    assert all(set(warning) == {"text", "sources", "doubt"} for warning in found["warnings"])
-    assert all(set(reason) == {"text", "sources"} for reason in found["reasons"])
+    assert all(set(warning) == {"text", "sources", "doubt"} for warning in content["warnings"])
+    assert all(set(reason) == {"text", "sources"} for reason in content["reasons"])
 
 
 def test_the_json_of_a_conflict_has_these_keys(capsys: pytest.CaptureFixture[str]) -> None:
-    found = answer(A100, capsys)
-    assert list(found) == JSON
-    assert (found["status"], found["stack"], found["versions"], found["reasons"]) == ("conflict", None, {}, [])
-    (conflict,) = found["conflicts"]
+    content = answer(A100, capsys)
+    assert list(content) == JSON
+    assert (content["status"], content["stack"], content["versions"], content["reasons"]) == ("conflict", None, {}, [])
+    (conflict,) = content["conflicts"]
     assert list(conflict) == ["components", "message", "sources"]
     assert conflict["components"] == ["gpu", "tensorflow"]
-    assert found["nearest"] == [{"os": "rhel-7.9", "gpu": "A100", "tensorflow": "2.4", "cuda": "11.0"}]
+    assert content["nearest"] == [{"os": "rhel-7.9", "gpu": "A100", "tensorflow": "2.4", "cuda": "11.0"}]
 
 
 def test_misuse_is_json_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
-    status, shown, _ = run("resolve tensorfow=1.15 --format json", capsys)
+    status, output, _ = run("resolve tensorfow=1.15 --format json", capsys)
     assert status == 1
-    assert json.loads(shown)["status"] == "misuse"
-    assert "Did you mean tensorflow?" in json.loads(shown)["message"]
+    assert json.loads(output)["status"] == "misuse"
+    assert "Did you mean tensorflow?" in json.loads(output)["message"]
 
 
 def test_explain_gives_each_choice_its_reason_and_its_source(capsys: pytest.CaptureFixture[str]) -> None:
     line = "resolve --os rhel-8.10 --gpu T4 tensorflow=2.11"
-    plain, explained = run(line, capsys)[1], run(f"{line} --explain", capsys)[1]
-    assert "Why:" not in plain
+    plain_output, explanation = run(line, capsys)[1], run(f"{line} --explain", capsys)[1]
+    assert "Why:" not in plain_output
     for key in ("tensorflow", "python", "cuda", "cudnn", "driver_branch", "keras", "tensorflow_io", "pyspark", "java"):
-        place = explained.index(f"\n  {key} ")
-        assert "https://" in explained[place:].splitlines()[2], key
+        place = explanation.index(f"\n  {key} ")
+        assert "https://" in explanation[place:].splitlines()[2], key
 
 
 def test_every_component_is_explained_with_its_values(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["resolve", "--help"])
-    shown = capsys.readouterr().out
+    output = capsys.readouterr().out
     for name in COMPONENTS:
-        assert re.search(rf"^  {name} +\S", shown, re.MULTILINE), name
+        assert re.search(rf"^  {name} +\S", output, re.MULTILINE), name
     assert run("--help", capsys)[0] == 0
 
 
 def test_a_stack_can_be_shown(capsys: pytest.CaptureFixture[str]) -> None:
-    status, shown, _ = run("show tf2.15-py3-el9", capsys)
+    status, output, _ = run("show tf2.15-py3-el9", capsys)
     assert status == 0
-    assert "lock for Python 3.9: tf2.15-py3-el9-py3.9.txt" in shown
-    found = json.loads(run("show tf2.15-py3-el9 --format json", capsys)[1])
-    assert found["locks"] == {"3.11": "tf2.15-py3-el9-py3.11.txt", "3.9": "tf2.15-py3-el9-py3.9.txt"}
+    assert "lock for Python 3.9: tf2.15-py3-el9-py3.9.txt" in output
+    content = json.loads(run("show tf2.15-py3-el9 --format json", capsys)[1])
+    assert content["locks"] == {"3.11": "tf2.15-py3-el9-py3.11.txt", "3.9": "tf2.15-py3-el9-py3.9.txt"}
     assert "Did you mean tf2.15-py3-el9?" in run("show tf2.15-py3-el", capsys)[2]
 
 
 def test_the_list_can_be_asked_for_hosts(capsys: pytest.CaptureFixture[str]) -> None:
-    found = json.loads(run("list --os rhel-7.9 --gpu P100 --format json", capsys)[1])
-    assert {stack["name"] for stack in found} >= {"tf1.15-py27-el7"}
-    assert all("el7" in stack["os"] and "cuda" in stack for stack in found)
+    entries = json.loads(run("list --os rhel-7.9 --gpu P100 --format json", capsys)[1])
+    assert {stack["name"] for stack in entries} >= {"tf1.15-py27-el7"}
+    assert all("el7" in stack["os"] and "cuda" in stack for stack in entries)
     best = json.loads(run("list --os rhel-9.4 --gpu none --format json", capsys)[1])[0]
     assert "cuda" not in best
-    status, shown, told = run("list --os rhel-7.9 --gpu B200", capsys)
-    assert (status, shown) == (2, "")
-    assert "No named stack fits" in told
+    status, output, errors = run("list --os rhel-7.9 --gpu B200", capsys)
+    assert (status, output) == (2, "")
+    assert "No named stack fits" in errors
 
 
 @pytest.mark.parametrize(
@@ -355,10 +355,10 @@ def test_a_constraint_is_a_prefix_or_a_range(constraint: str, version: str) -> N
 
 
 def test_the_list_names_every_stack_with_what_it_is(capsys: pytest.CaptureFixture[str]) -> None:
-    status, shown, _ = run("list", capsys)
+    status, output, _ = run("list", capsys)
     assert status == 0
-    assert "tf1.15-py27-el7      " in shown
-    assert all(len(line.split()) > 4 for line in shown.splitlines())
+    assert "tf1.15-py27-el7      " in output
+    assert all(len(line.split()) > 4 for line in output.splitlines())
 
 
 def test_an_answer_needs_no_more_than_yaml_and_packaging(tmp_path: Path) -> None:
@@ -388,18 +388,18 @@ def test_an_answer_needs_no_more_than_yaml_and_packaging(tmp_path: Path) -> None
         "--gpu",
         "P100",
     ]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("tf1.15-py27-el7: ")
+    completed = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert completed.returncode == 0, completed.stderr
+    assert completed.stdout.startswith("tf1.15-py27-el7: ")
 
 
 def test_a_sites_own_stack_is_an_answer(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(stacks, "_site", [])
-    own = STACK.parents[1] / "stacks" / "tf2.15-cpu-py3-el9.yml"
+    stack_file = STACK.parents[1] / "stacks" / "tf2.15-cpu-py3-el9.yml"
     site = tmp_path / "site-stack.yml"
-    text = own.read_text(encoding="utf-8").replace("name: tf2.15-cpu-py3-el9", "name: site-stack")
+    text = stack_file.read_text(encoding="utf-8").replace("name: tf2.15-cpu-py3-el9", "name: site-stack")
     site.write_text(text.replace("os: [el9]", "os: [debian12]"), encoding="utf-8")
     line = "resolve --os debian-12 --gpu none tensorflow=2.15"
     assert answer(f"{line} --stacks {tmp_path}", capsys)["stack"] == "site-stack"

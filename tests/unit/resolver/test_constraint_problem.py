@@ -62,14 +62,14 @@ def environment_items() -> list[Item]:
 
 @pytest.mark.parametrize("item", environment_items(), ids=lambda item: item.label)
 def test_a_rule_refuses_all_builds_that_are_alike_or_none_of_them(item: Item) -> None:
-    said = list(rules(TABLES.catalog, item))
-    assert said
-    left = []
+    item_rules = list(rules(TABLES.catalog, item))
+    assert item_rules
+    remaining_builds = []
     for build in TABLES.catalog.builds:
-        refused = [any(finding.refuses for finding in rule(build)) for rule, _ in said]
-        left += [] if any(refused) else [build]
+        refusals = [any(finding.refuses for finding in rule(build)) for rule, _ in item_rules]
+        remaining_builds += [] if any(refusals) else [build]
     asked_once = ConstraintProblem(TABLES, [item]).build_mask(0)
-    assert [build for build in TABLES.catalog.builds if asked_once >> build.index & 1] == left
+    assert [build for build in TABLES.catalog.builds if asked_once >> build.index & 1] == remaining_builds
 
 
 @pytest.mark.parametrize("fields", [("python",), ("name", "glibc_min"), ("name", "source", "cuda", "pip_cuda")])
@@ -77,9 +77,9 @@ def test_every_build_is_in_one_group_of_those_that_are_alike(fields: tuple[str, 
     groups = TABLES.alike(fields)
     assert sum(members for _, members in groups) == TABLES.all_builds
     for first, members in groups:
-        inside = [build for build in TABLES.catalog.builds if members >> build.index & 1]
-        assert inside[0] is first
-        assert {tuple(getattr(build, name) for name in fields) for build in inside} == {
+        builds = [build for build in TABLES.catalog.builds if members >> build.index & 1]
+        assert builds[0] is first
+        assert {tuple(getattr(build, name) for name in fields) for build in builds} == {
             tuple(getattr(first, name) for name in fields)
         }
 
@@ -108,13 +108,13 @@ def test_a_part_that_is_asked_again_about_other_builds_answers_about_them() -> N
     """Two requests with the same item for Spark, the second with TensorFlows that the first did not ask about."""
     spark = {"pyspark": "2.4"}
     for version in ("2.15", "1.15", "2.4"):
-        shared = ConstraintProblem(TABLES, read_request(DATA, {**spark, "tensorflow": version}))
+        shared_problem = ConstraintProblem(TABLES, read_request(DATA, {**spark, "tensorflow": version}))
         fresh = {
             build
-            for build in shared.builds(shared.build_mask(0))
+            for build in shared_problem.builds(shared_problem.build_mask(0))
             if all(
-                part.best(build, [item for item in shared.items if part.level in item.levels]) is not None
+                part.best(build, [item for item in shared_problem.items if part.level in item.levels]) is not None
                 for part in TABLES.parts
             )
         }
-        assert set(shared.builds(shared.solutions)) == fresh
+        assert set(shared_problem.builds(shared_problem.solutions)) == fresh

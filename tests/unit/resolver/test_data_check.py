@@ -43,22 +43,22 @@ PCI_IDS = """\
 
 def page_of(project: str) -> list[dict[str, Any]]:
     """The index as the data expects it."""
-    found = []
+    names = []
     for row in DATA.rows("tensorflow", "releases"):
         for wheel in row["wheels"]:
             if wheel["package"] == project:
-                found += [
+                names += [
                     f"{project.replace('-', '_')}-{row['version']}-{abi.rstrip('mu')}-{abi}-manylinux2010_x86_64.whl"
                     for abi in wheel["abis"]
                 ]
     for name, subject, rows, read in data_check.RELEASES:
         if name == project:
-            found += [f"{project}-{text}.tar.gz" for row in DATA.rows(subject, rows) for text in read(row)]
+            names += [f"{project}-{text}.tar.gz" for row in DATA.rows(subject, rows) for text in read(row)]
     if project == "nvidia-cudnn-cu12":
-        found = [
+        names = [
             f"nvidia_cudnn_cu12-{row['version']}-py3-none-manylinux1_x86_64.whl" for row in DATA.rows("cuda", "cudnn")
         ]
-    return [{"name": name, "url": f"https://index.example/{name}", "size": 400_000_000} for name in found]
+    return [{"name": name, "url": f"https://index.example/{name}", "size": 400_000_000} for name in names]
 
 
 def metadata_of(offer: Any) -> str:
@@ -66,8 +66,8 @@ def metadata_of(offer: Any) -> str:
     text = offer["name"].split("-")[1]
     row = next(row for row in DATA.rows("tensorflow", "releases") if row["version"] == text)
     lines = []
-    for wanted, marker in ((row.get("requires") or {}, ""), (row.get("and_cuda") or {}, "; extra == 'and-cuda'")):
-        for name, limits in wanted.items():
+    for requirements, marker in ((row.get("requires") or {}, ""), (row.get("and_cuda") or {}, "; extra == 'and-cuda'")):
+        for name, limits in requirements.items():
             lines += [
                 f"Requires-Dist: {name} {part.partition(';')[0].strip()}{marker}" for part in str(limits).split("|")
             ]
@@ -98,17 +98,17 @@ def test_data_that_agrees_with_the_index_has_no_differences() -> None:
     ],
 )  # fmt: skip
 def test_what_differs_is_named_by_its_kind(project: str, change: Any, words: str) -> None:
-    found = told(lambda name: change(page_of(name)) if name == project else page_of(name))
-    assert [words in text for text in found] == ([True] if words else [])
+    sentences = told(lambda name: change(page_of(name)) if name == project else page_of(name))
+    assert [words in text for text in sentences] == ([True] if words else [])
 
 
 def test_requirements_that_the_wheel_does_not_have_are_wrong() -> None:
-    found = told(
+    sentences = told(
         metadata=lambda offer: metadata_of(offer).replace(
             "Requires-Dist: keras <2.16,>=2.15.0", "Requires-Dist: keras <2.17"
         )
     )
-    assert any("tensorflow 2.15.1 requires keras <2.17 on PyPI" in text for text in found)
+    assert any("tensorflow 2.15.1 requires keras <2.17 on PyPI" in text for text in sentences)
 
 
 @pytest.fixture
@@ -155,10 +155,10 @@ def test_the_table_of_gpus_has_the_first_driver_of_each_branch(modules: Path) ->
 
 
 def test_every_device_with_a_name_of_this_project_is_in_the_table_with_its_capability() -> None:
-    listed = {row["pci_id"]: row for row in DATA.rows("gpu_devices", "devices")}
+    device_rows = {row["pci_id"]: row for row in DATA.rows("gpu_devices", "devices")}
     for row in DATA.rows("gpus", "devices"):
-        assert listed[row["pci_id"]]["cc"] == row["cc"], row["name"]
-    assert len(listed) > 700
+        assert device_rows[row["pci_id"]]["cc"] == row["cc"], row["name"]
+    assert len(device_rows) > 700
 
 
 # --- data --update: rows as a diff ------------------------------------------------------------------------------------
@@ -186,8 +186,8 @@ NEW = {
 
 def new_files(project: str) -> list[dict[str, Any]]:
     """What PyPI says of them."""
-    rest = {"url": "", "size": 1_999_999, "upload-time": "2026-11-20T10:00:00Z", "requires-python": ">=3.11"}
-    return [{"filename": name, **rest} for name in NEW[project]]
+    fields = {"url": "", "size": 1_999_999, "upload-time": "2026-11-20T10:00:00Z", "requires-python": ">=3.11"}
+    return [{"filename": name, **fields} for name in NEW[project]]
 
 
 def test_rows_for_what_is_new_are_proposed_as_a_diff_that_can_be_applied(
@@ -196,8 +196,8 @@ def test_rows_for_what_is_new_are_proposed_as_a_diff_that_can_be_applied(
     def offers(project: str) -> list[dict[str, Any]]:
         return [*page_of(project), *({"name": name, "size": None, "url": ""} for name in NEW.get(project, ()))]
 
-    found = data_check.differences(DATA, offers, metadata_of)
-    diff, by_hand = data_update.proposal(DATA, found, new_files, lambda offer: METADATA, "2026-11-24")
+    differences = data_check.differences(DATA, offers, metadata_of)
+    diff, by_hand = data_update.proposal(DATA, differences, new_files, lambda offer: METADATA, "2026-11-24")
     assert [text.split(" is on")[0] for text in by_hand] == [
         "newer: tensorflowonspark 9.0.0",
         "newer: pyspark 9.0.0",
@@ -206,23 +206,23 @@ def test_rows_for_what_is_new_are_proposed_as_a_diff_that_can_be_applied(
     shutil.copytree(compat.DIRECTORY, tmp_path / "compat")
     subprocess.run(["git", "apply", "-"], input=diff, text=True, cwd=tmp_path, check=True)
     monkeypatch.setattr(compat, "CACHE", tmp_path)
-    after = compat.load(tmp_path / "compat")
+    new_data = compat.load(tmp_path / "compat")
     schema = jsonschema.Draft202012Validator(json.loads((compat.DIRECTORY / "schema.json").read_text(encoding="utf-8")))
     assert [
-        error.json_path for name in ("keras", "spark", "cuda") for error in schema.iter_errors(after.subjects[name])
+        error.json_path for name in ("keras", "spark", "cuda") for error in schema.iter_errors(new_data.subjects[name])
     ] == []
-    assert next(row for row in after.rows("keras", "releases") if row["version"] == "3.99.0") == {
+    assert next(row for row in new_data.rows("keras", "releases") if row["version"] == "3.99.0") == {
         "version": "3.99.0",
         "requires_python": ">=3.11",
         "verified": True,
         "released": "2026-11-20",
         "source": ["https://pypi.org/project/keras/3.99.0/#files"],
     }
-    assert after.rows("spark", "lines")[-1] == DATA.rows("spark", "lines")[-1]
-    assert next(row for row in after.rows("spark", "lines") if row["line"] == "3.5")["latest"] == "3.5.99"
-    cudnn = next(row for row in after.rows("cuda", "cudnn") if row["version"] == "9.99.0.1")
+    assert new_data.rows("spark", "lines")[-1] == DATA.rows("spark", "lines")[-1]
+    assert next(row for row in new_data.rows("spark", "lines") if row["line"] == "3.5")["latest"] == "3.5.99"
+    cudnn = next(row for row in new_data.rows("cuda", "cudnn") if row["version"] == "9.99.0.1")
     assert (cudnn["soname"], cudnn["verified"]) == (9, False)
-    row = next(row for row in after.rows("tensorflow", "releases") if row["version"] == "2.21.9")
+    row = next(row for row in new_data.rows("tensorflow", "releases") if row["version"] == "2.21.9")
     assert [(wheel["package"], wheel["abis"]) for wheel in row["wheels"]] == [
         ("tensorflow", ["cp39", "cp310"]),
         ("tensorflow-cpu", ["cp310"]),
@@ -232,4 +232,4 @@ def test_rows_for_what_is_new_are_proposed_as_a_diff_that_can_be_applied(
         "numpy": "<2,>=1.26.0 ; python_version <= '3.11' | <3,>=2.1 ; python_version >= '3.12'",
     }
     assert (row["and_cuda"], row["verified"]) == ({"nvidia-nccl-cu12": "<3.0,>=2.27.7"}, False)
-    assert after.subjects["keras"]["checked"] == "2026-11-24"
+    assert new_data.subjects["keras"]["checked"] == "2026-11-24"

@@ -71,10 +71,10 @@ def test_a_driver_that_is_new_enough_is_no_reason_for_another_stack(
 def test_the_plan_installs_that_stack_and_leaves_the_driver(
     system: str, gpu: str, tensorflow: str, driver: str, stack: str
 ) -> None:
-    made = planned(system, gpu, {"tensorflow": tensorflow}, driver)
-    assert made.hosts["data1"]["stack"]["name"] == stack, made.problems
-    assert not any("driver" in problem for problem in made.problems), made.problems
-    assert made.hosts["data1"]["gpu"].get("nvidia_driver_version") in (None, "none", "")
+    site_plan = planned(system, gpu, {"tensorflow": tensorflow}, driver)
+    assert site_plan.hosts["data1"]["stack"]["name"] == stack, site_plan.problems
+    assert not any("driver" in problem for problem in site_plan.problems), site_plan.problems
+    assert site_plan.hosts["data1"]["gpu"].get("nvidia_driver_version") in (None, "none", "")
 
 
 def test_a_driver_that_is_too_old_is_still_refused() -> None:
@@ -85,21 +85,21 @@ def test_a_driver_that_is_too_old_is_still_refused() -> None:
 @pytest.mark.parametrize("driver", [None, "470.256.02"])
 def test_a_kepler_card_gets_the_stack_that_was_made_for_it(driver: str | None) -> None:
     """Branch 580 of that stack's file is for newer cards; the K80 gets the last branch that drives it."""
-    named = {"driver": driver} if driver else {}
-    answer = resolve({"os": "rhel-8.10", "gpu": "K80", "tensorflow": "2.11", **named})
+    driver_request = {"driver": driver} if driver else {}
+    answer = resolve({"os": "rhel-8.10", "gpu": "K80", "tensorflow": "2.11", **driver_request})
     assert (answer.name, answer.stack["driver_branch"]) == ("tf2.11-py39", "470")
     for request in ("tf2.11-py39", {"tensorflow": "2.11"}):
-        made = planned("rhel-8.10", "K80", request, driver)
-        assert not any("driver branch" in problem for problem in made.problems), made.problems
-        assert made.hosts["data1"]["stack"]["driver_branch"] == "470"
+        site_plan = planned("rhel-8.10", "K80", request, driver)
+        assert not any("driver branch" in problem for problem in site_plan.problems), site_plan.problems
+        assert site_plan.hosts["data1"]["stack"]["driver_branch"] == "470"
 
 
 def test_a_branch_that_was_requested_is_the_one_that_is_installed() -> None:
     request = {"tensorflow": "2.17", "driver_branch": "535"}
     answer = resolve({"os": "rhel-8.10", "gpu": "A100", **request})
     assert (answer.name, answer.stack["driver_branch"]) == ("tf2.17-py311", "535")
-    made = planned("rhel-8.10", "A100", request, None)
-    assert made.hosts["data1"]["stack"]["driver_branch"] == "535", made.problems
+    site_plan = planned("rhel-8.10", "A100", request, None)
+    assert site_plan.hosts["data1"]["stack"]["driver_branch"] == "535", site_plan.problems
 
 
 def test_without_a_wish_the_branch_is_that_of_the_stack() -> None:
@@ -120,7 +120,7 @@ def test_a_driver_between_two_known_branches_is_compared_and_named(gpu: str, dri
     assert answer.fits is fits, answer.problems
     if fits:
         assert answer.status == "ok", answer.doubts
-        assert any(f"Driver {driver} is of branch" in one.text for one in answer.warnings)
+        assert any(f"Driver {driver} is of branch" in warning.text for warning in answer.warnings)
 
 
 @pytest.mark.parametrize("text", ["R535", "r535", "nvidia-535", "nvidia-driver-535"])

@@ -66,10 +66,10 @@ def test_a_host_that_runs_a_driver_newer_than_the_data_is_answered_with_a_warnin
     host = HostProfile(os="rhel-9.4", gpus=("10de:20b2",), pythons=("3.11",), driver=driver)
     resolution = compose({"tensorflow": "2.15"}, host)
     assert resolution.ok, resolution.problems
-    assert any("newer than this data" in one.text for one in resolution.warnings)
-    named = try_stack(DATA, load_stack("tf2.15-py3-el9"), host)
-    assert not named.conflicts
-    assert not named.doubtful
+    assert any("newer than this data" in warning.text for warning in resolution.warnings)
+    candidate = try_stack(DATA, load_stack("tf2.15-py3-el9"), host)
+    assert not candidate.conflicts
+    assert not candidate.doubtful
 
 
 @pytest.mark.parametrize("cuda", ["13.5", "13.9"])
@@ -86,9 +86,11 @@ def test_a_branch_whose_packages_were_not_seen_is_judged_and_is_no_default(drive
         answer = compose({"gpu": "A100", "os": "rhel-9.4", **request}, suggest=False)
         assert answer.ok, answer.problems
         assert answer.stack["driver_branch"] == branch
-        assert any(f"branch {branch} has packages for RHEL 9.4 is not checked" in one.text for one in answer.warnings)
+        assert any(
+            f"branch {branch} has packages for RHEL 9.4 is not checked" in warning.text for warning in answer.warnings
+        )
         assert compose({"gpu": "P100", "os": "rhel-9.4", **request}, suggest=False).status == "conflict"
-    assert all("620" not in str(one) for one in resolve({"gpu": "A100", "driver": "none-such"}).nearest)
+    assert all("620" not in str(nearest) for nearest in resolve({"gpu": "A100", "driver": "none-such"}).nearest)
     for request in ({"os": "rhel-9.4"}, {"os": "ubuntu-24.04"}, {}):
         assert compose({"gpu": "A100", **request}, suggest=False).stack["driver_branch"] == "580"
 
@@ -102,7 +104,7 @@ def test_a_driver_without_packages_for_the_system_is_told_where_it_runs() -> Non
     """It came from a .run file, and nothing installs it again."""
     answer = compose({"os": "rhel-7.9", "driver": "615.71.05"}, suggest=False)
     assert answer.ok
-    assert any("no packages for RHEL 7" in one.text for one in answer.warnings), answer.warnings
+    assert any("no packages for RHEL 7" in warning.text for warning in answer.warnings), answer.warnings
 
 
 def test_a_cudnn_newer_than_the_data_is_a_warning() -> None:
@@ -119,11 +121,11 @@ def test_the_branch_is_the_long_term_one_that_still_drives_the_card(gpu: str, sy
 
 def test_the_driver_that_runs_on_a_host_is_kept_if_it_is_new_enough() -> None:
     host: dict[str, Any] = {"os": "rhel-9.4", "gpus": ("10de:20b2",), "pythons": ("3.11",)}
-    kept = compose({"tensorflow": "2.15"}, HostProfile(**host, driver="550.90.07"))
-    assert kept.stack["driver_branch"] == "550"
+    answer = compose({"tensorflow": "2.15"}, HostProfile(**host, driver="550.90.07"))
+    assert answer.stack["driver_branch"] == "550"
     old = try_stack(DATA, load_stack("tf2.15-py3-el9"), HostProfile(**host, driver="470.57.02"))
     words = "Driver 470.57.02 runs on the host, but 525.60.13 or newer is needed"
-    assert any(words in one.text for one in old.chosen.warnings)
+    assert any(words in warning.text for warning in old.chosen.warnings)
 
 
 def test_a_named_stack_needs_the_driver_that_the_hosts_gpus_need() -> None:

@@ -57,8 +57,8 @@ def test_an_a100_is_not_an_a10(name: str) -> None:
 def test_a_name_of_several_generations_is_asked_back_with_pci_ids(name: str, meanings: dict[str, str]) -> None:
     answer = refuse(gpu=["T4", name], os="rhel-9.4", tensorflow="2.15")
     assert all(f"{means} ({pci_id})" in answer.problems[0] for pci_id, means in meanings.items())
-    asked = {"os": "rhel-9.4", "tensorflow": "2.15"}
-    assert list(answer.which) == [({**asked, "gpu": f"T4,{pci_id}"}, means) for pci_id, means in meanings.items()]
+    request = {"os": "rhel-9.4", "tensorflow": "2.15"}
+    assert list(answer.which) == [({**request, "gpu": f"T4,{pci_id}"}, means) for pci_id, means in meanings.items()]
     assert not answer.nearest
 
 
@@ -75,9 +75,9 @@ def test_a_name_of_several_generations_is_asked_back_with_pci_ids(name: str, mea
     ],
 )
 def test_a_name_is_known_as_people_type_it(typed: str, pci_ids: set[str]) -> None:
-    found = find_gpu(DATA, typed)
-    assert isinstance(found, Gpu)
-    assert {device.pci_id for device in found.devices} == pci_ids
+    gpu = find_gpu(DATA, typed)
+    assert isinstance(gpu, Gpu)
+    assert {device.pci_id for device in gpu.devices} == pci_ids
 
 
 @pytest.mark.parametrize(
@@ -95,9 +95,9 @@ def test_a_name_is_known_as_people_type_it(typed: str, pci_ids: set[str]) -> Non
     ],
 )
 def test_workstation_and_other_cards_are_known_by_name_and_by_id(name: str, cc: str) -> None:
-    found = find_gpu(DATA, name)
-    assert isinstance(found, Gpu)
-    assert found.cc == cc
+    gpu = find_gpu(DATA, name)
+    assert isinstance(gpu, Gpu)
+    assert gpu.cc == cc
 
 
 def test_a_gpu_of_which_only_the_capability_is_known_is_answered_with_a_warning() -> None:
@@ -152,9 +152,9 @@ def test_an_operating_system_is_known_by_its_names(name: str) -> None:
     ],
 )
 def test_a_release_of_suse_is_known_with_its_service_pack(name: str, label: str) -> None:
-    found = find_system(DATA, name)
-    assert isinstance(found, System), found
-    assert found.label == label
+    system = find_system(DATA, name)
+    assert isinstance(system, System), system
+    assert system.label == label
 
 
 @pytest.mark.parametrize(
@@ -162,6 +162,6 @@ def test_a_release_of_suse_is_known_with_its_service_pack(name: str, label: str)
     [("NVIDIA H200", "10de:2335"), ("NVIDIA H200 NVL", "10de:233b"), ("NVIDIA A100-SXM4-80GB", "10de:20b2")],
 )
 def test_a_name_as_nvidia_smi_prints_it_is_that_product_alone(printed: str, pci_id: str) -> None:
-    found = find_gpu(DATA, printed)
-    assert isinstance(found, Gpu)
-    assert [device.pci_id for device in found.devices] == [pci_id]
+    gpu = find_gpu(DATA, printed)
+    assert isinstance(gpu, Gpu)
+    assert [device.pci_id for device in gpu.devices] == [pci_id]

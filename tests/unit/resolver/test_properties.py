@@ -92,8 +92,8 @@ def test_one_more_constraint_never_makes_an_impossible_request_possible(
 @SOME
 @given(REQUESTS.flatmap(lambda request: st.tuples(st.just(request), st.permutations(list(request.items())))))
 def test_the_order_of_a_request_does_not_matter(both: tuple[dict[str, Any], list[tuple[str, str]]]) -> None:
-    request, shuffled = both
-    assert compose(dict(shuffled), suggest=False) == compose(request, suggest=False)
+    request, other_order = both
+    assert compose(dict(other_order), suggest=False) == compose(request, suggest=False)
 
 
 @SOME
@@ -101,11 +101,11 @@ def test_the_order_of_a_request_does_not_matter(both: tuple[dict[str, Any], list
 def test_every_clash_is_real_and_none_is_left_when_one_part_of_each_is_gone(request: dict[str, Any]) -> None:
     resolution = compose(request, suggest=False)
     for conflict in resolution.conflicts:
-        named = {name: value for name, value in request.items() if name in conflict.components}
-        assert not compose(named, suggest=False).fits
+        parts = {name: value for name, value in request.items() if name in conflict.components}
+        assert not compose(parts, suggest=False).fits
     if resolution.conflicts:
-        touched = {name for conflict in resolution.conflicts for name in conflict.components}
-        assert compose({name: value for name, value in request.items() if name not in touched}, suggest=False).fits
+        names = {name for conflict in resolution.conflicts for name in conflict.components}
+        assert compose({name: value for name, value in request.items() if name not in names}, suggest=False).fits
 
 
 @pytest.mark.parametrize(
@@ -131,18 +131,18 @@ def test_every_named_stack_has_what_was_requested_of_it(request: dict[str, Any])
 def unmet(request: dict[str, Any]) -> list[str]:
     """The parts of a request that the named stack of its answer does not have."""
     answer = resolve(request, suggest=False)
-    found = []
+    labels = []
     for item in read_request(DATA, request) if answer.name else ():
         if item.key in ("hdfs", "kafka"):
             met = bool(answer.stack.get(item.key)) is item.flag
         elif item.specs and item.key in KEYS:
-            there = answer.stack.get(item.key)
-            values = there if isinstance(there, list) else [there]
+            stack_value = answer.stack.get(item.key)
+            values = stack_value if isinstance(stack_value, list) else [stack_value]
             met = any(item.accepts(value) for value in values)
         else:
             continue
-        found += [] if met else [f"{answer.name}: {item.label}"]
-    return found
+        labels += [] if met else [f"{answer.name}: {item.label}"]
+    return labels
 
 
 @SOME
@@ -160,12 +160,12 @@ def test_the_nearest_requests_resolve_when_they_are_asked(request: dict[str, Any
     resolution = compose(request)
     if resolution.fits:
         return
-    decided = [set(conflict.components) for conflict in resolution.conflicts]
-    assert resolution.nearest or any(components <= {"os", "gpu"} for components in decided)
+    conflict_components = [set(conflict.components) for conflict in resolution.conflicts]
+    assert resolution.nearest or any(components <= {"os", "gpu"} for components in conflict_components)
     for near in resolution.nearest:
         assert compose(near, suggest=False).fits
-        typed = shlex.split(command_line(near))[2:]
-        assert compose(read_constraints(resolve_parser().parse_intermixed_args(typed)), suggest=False).fits
+        words = shlex.split(command_line(near))[2:]
+        assert compose(read_constraints(resolve_parser().parse_intermixed_args(words)), suggest=False).fits
 
 
 @pytest.mark.parametrize(
@@ -194,9 +194,9 @@ def test_the_second_opinion_sees_what_is_wrong(change: dict[str, Any], words: st
 def test_asking_for_what_the_answer_has_gives_the_same_answer(request: dict[str, Any]) -> None:
     """Nothing that fits is missed: an answer's own values, asked for as well, leave it as it is."""
     stack = compose(request, suggest=False).stack
-    own = {key: value for key, value in stack.items() if isinstance(value, str) and key not in request}
-    again = compose({**request, **own}, suggest=False)
-    assert again.stack == stack, again.problems
+    answer_values = {key: value for key, value in stack.items() if isinstance(value, str) and key not in request}
+    second_answer = compose({**request, **answer_values}, suggest=False)
+    assert second_answer.stack == stack, second_answer.problems
 
 
 SCRIPT = """
@@ -222,9 +222,9 @@ def test_the_answer_does_not_depend_on_the_order_of_dicts_and_sets() -> None:
         if isinstance(request.get("gpu"), list):
             request["gpu"] = request["gpu"][::-1]
     answers = set()
-    for seed, asked in (("0", requests), ("1", backwards), ("4711", requests)):
-        command = [sys.executable, "-c", SCRIPT, str(compat.REPOSITORY / "lib"), json.dumps(asked)]
+    for seed, ordered_requests in (("0", requests), ("1", backwards), ("4711", requests)):
+        command = [sys.executable, "-c", SCRIPT, str(compat.REPOSITORY / "lib"), json.dumps(ordered_requests)]
         environment = {**os.environ, "PYTHONHASHSEED": seed}
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-        answers.add(done.stdout)
+        completed = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+        answers.add(completed.stdout)
     assert len(answers) == 1

@@ -31,8 +31,8 @@ def written(path: Path, system: str, gpu: str, hadoop: str, driver: str, **chang
 
 def run(line: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
     status = main(shlex.split(line))
-    shown = capsys.readouterr()
-    return status, shown.out, shown.err
+    streams = capsys.readouterr()
+    return status, streams.out, streams.err
 
 
 @pytest.mark.parametrize(
@@ -47,16 +47,16 @@ def test_facts_in_a_file_get_the_stack_that_their_names_get(
     host: tuple[str, str, str, str], request_: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     system, gpu, hadoop, driver = host
-    named = {"os": system, "gpu": gpu, "hadoop": hadoop, **({"driver": driver} if driver else {})}
-    expected = resolve({**named, **request_}, suggest=False)
-    asked = " ".join(f"{key}={value}" for key, value in request_.items())
-    line = f"resolve --host {written(tmp_path / 'data1', *host)} {asked}"
-    status, shown, told = run(line, capsys)
-    assert (status, told) == (0, ""), shown
-    assert shown.splitlines()[1].split() == ["data1", expected.name, expected.stack["python"], "–"]
-    found = json.loads(run(f"{line} --format json", capsys)[1])
-    assert (found["status"], found["problems"], found["hosts"][0]["stack"]) == ("ok", [], expected.name)
-    assert yaml.safe_load(found["next"][0]) == {"deeplearning_request": request_}
+    host_request = {"os": system, "gpu": gpu, "hadoop": hadoop, **({"driver": driver} if driver else {})}
+    expected = resolve({**host_request, **request_}, suggest=False)
+    constraints = " ".join(f"{key}={value}" for key, value in request_.items())
+    line = f"resolve --host {written(tmp_path / 'data1', *host)} {constraints}"
+    status, output, errors = run(line, capsys)
+    assert (status, errors) == (0, ""), output
+    assert output.splitlines()[1].split() == ["data1", expected.name, expected.stack["python"], "–"]
+    content = json.loads(run(f"{line} --format json", capsys)[1])
+    assert (content["status"], content["problems"], content["hosts"][0]["stack"]) == ("ok", [], expected.name)
+    assert yaml.safe_load(content["next"][0]) == {"deeplearning_request": request_}
 
 
 def test_each_host_has_a_row_and_one_that_does_not_fit_has_its_reason(
@@ -64,22 +64,22 @@ def test_each_host_has_a_row_and_one_that_does_not_fit_has_its_reason(
 ) -> None:
     good = written(tmp_path / "data1.example.com", "rhel-8.10", "10de:20b2", "cdp-7.1", "535.183.06")
     old = written(tmp_path / "data2.json", "rhel-8.10", "10de:20b2", "cdp-7.1", "470.57.02")
-    status, shown, _ = run(f"resolve --host {good} --host {old} tensorflow=2.17", capsys)
+    status, output, _ = run(f"resolve --host {good} --host {old} tensorflow=2.17", capsys)
     assert status == 2
-    assert [line.split()[0] for line in shown.splitlines()[1:3]] == ["data1.example.com", "data2"]
-    assert "470.57.02" in shown.partition("Problems:")[2]
-    assert "Do next" not in shown
+    assert [line.split()[0] for line in output.splitlines()[1:3]] == ["data1.example.com", "data2"]
+    assert "470.57.02" in output.partition("Problems:")[2]
+    assert "Do next" not in output
     (tmp_path / "other").mkdir()
-    same = written(tmp_path / "other" / "data2", "rhel-8.10", "none", "", "")
-    assert "two files are called data2" in run(f"resolve --host {old} --host {same}", capsys)[2]
+    namesake = written(tmp_path / "other" / "data2", "rhel-8.10", "none", "", "")
+    assert "two files are called data2" in run(f"resolve --host {old} --host {namesake}", capsys)[2]
 
 
 def test_facts_without_a_form_are_no_answer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = written(tmp_path / "data1", "rhel-8.10", "none", "cdp-7.1", "", glibc="2.28; rm -rf /")
-    status, shown, _ = run(f"resolve --host {path} tensorflow=2.17", capsys)
+    status, output, _ = run(f"resolve --host {path} tensorflow=2.17", capsys)
     assert status == 2
-    assert shown.splitlines()[1].split() == ["data1", "–", "–", "not", "read"]
-    assert "for glibc, which must be a version" in shown
+    assert output.splitlines()[1].split() == ["data1", "–", "–", "not", "read"]
+    assert "for glibc, which must be a version" in output
 
 
 @pytest.mark.parametrize(
@@ -98,9 +98,9 @@ def test_misuse_is_a_sentence(
     text: str, options: str, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "facts").write_text(text, encoding="utf-8")
-    status, shown, told = run(f"resolve --host {tmp_path / 'facts'} {options}", capsys)
-    assert (status, shown) == (1, "")
-    assert words in told
+    status, output, errors = run(f"resolve --host {tmp_path / 'facts'} {options}", capsys)
+    assert (status, output) == (1, "")
+    assert words in errors
 
 
 def test_the_next_step_of_an_inventory_names_it_and_its_own_request_is_not_repeated() -> None:
@@ -112,8 +112,8 @@ def test_the_next_step_of_an_inventory_names_it_and_its_own_request_is_not_repea
 
 
 def test_an_inventorys_hosts_are_read_and_answered_by_the_plan(tmp_path: Path) -> None:
-    gone = {"ansible_connection": "ssh", "ansible_host": "127.0.0.1", "ansible_port": 1}
-    groups = {"build_hosts": {"build1": LOCAL}, "data_nodes": {"data1": LOCAL, "gone1": gone}}
+    unreachable_host = {"ansible_connection": "ssh", "ansible_host": "127.0.0.1", "ansible_port": 1}
+    groups = {"build_hosts": {"build1": LOCAL}, "data_nodes": {"data1": LOCAL, "gone1": unreachable_host}}
     children = {name: {"hosts": hosts} for name, hosts in groups.items()}
     site = {"deeplearning_request": "tf0.1", "mirror_url": "http://mirror1:8900", "mirror_mode": "external"}
     inventory = tmp_path / "hosts.yml"
@@ -121,12 +121,12 @@ def test_an_inventorys_hosts_are_read_and_answered_by_the_plan(tmp_path: Path) -
 
     def asked(*constraints: str) -> tuple[int, dict[str, Any]]:
         command = [STACK, "resolve", "--inventory", inventory, "--format", "json", *constraints]
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
-        return done.returncode, json.loads(done.stdout)
+        completed = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+        return completed.returncode, json.loads(completed.stdout)
 
-    status, found = asked()
+    status, content = asked()
     assert status == 2
-    assert [(row["host"], row["read"]) for row in found["hosts"]] == [("build1", True), ("data1", True), ("gone1", False)]  # fmt: skip
-    assert any("tf0.1" in problem for problem in found["hosts"][1]["problems"])
-    _, found = asked("tensorflow=1.16")
-    assert any("There is no TensorFlow 1.16" in problem for problem in found["hosts"][1]["problems"])
+    assert [(row["host"], row["read"]) for row in content["hosts"]] == [("build1", True), ("data1", True), ("gone1", False)]  # fmt: skip
+    assert any("tf0.1" in problem for problem in content["hosts"][1]["problems"])
+    _, content = asked("tensorflow=1.16")
+    assert any("There is no TensorFlow 1.16" in problem for problem in content["hosts"][1]["problems"])

@@ -22,12 +22,14 @@ def test_a_request_of_a_described_cluster_has_its_true_answer(
 ) -> None:
     stack.main(["resolve", *shlex.split(expected["ask"]), "--format", "json"])
     answer = json.loads(capsys.readouterr().out)
-    told = [one["message"] for one in answer.get("conflicts", ())] or [one["text"] for one in answer["warnings"]]
+    messages = [conflict["message"] for conflict in answer.get("conflicts", ())] or [
+        warning["text"] for warning in answer["warnings"]
+    ]
     verdict, reason = next((key, expected[key]) for key in ("ok", "conflict") if key in expected)
-    assert answer["status"] == verdict, (told, source)
+    assert answer["status"] == verdict, (messages, source)
     if verdict == "conflict":
-        clashes = [one["components"] for one in answer["conflicts"]]
-        assert any(set(reason.split()) <= set(clash) for clash in clashes), (clashes, told, source)
+        clashes = [conflict["components"] for conflict in answer["conflicts"]]
+        assert any(set(reason.split()) <= set(clash) for clash in clashes), (clashes, messages, source)
     elif reason == BUILT:
         assert answer["versions"]["tensorflow_source"] == BUILT, source
     elif reason != VERSIONS:

@@ -97,11 +97,11 @@ def test_each_kind_of_clash_has_its_words_its_components_and_its_sources(
     request_: Any, keys: set[str], words: str
 ) -> None:
     resolution = refuse(**request_)
-    found = [conflict for conflict in resolution.conflicts if words in conflict.message]
-    assert found, resolution.problems
-    assert set(found[0].components) <= keys
-    assert found[0].sources
-    assert all(source.startswith("https://") for source in found[0].sources)
+    conflicts = [conflict for conflict in resolution.conflicts if words in conflict.message]
+    assert conflicts, resolution.problems
+    assert set(conflicts[0].components) <= keys
+    assert conflicts[0].sources
+    assert all(source.startswith("https://") for source in conflicts[0].sources)
 
 
 def test_every_clash_is_said_and_not_only_the_first() -> None:
@@ -256,11 +256,11 @@ def test_cuda_packages_that_are_not_verified_are_told() -> None:
     [("rhel-7.6", "2.7"), ("rhel-7.9", "3.6"), ("rhel-8.0", "3.6"), ("rhel-8.4", "3.9"), ("rhel-8.10", "3.12"), ("rhel-8", "3.12")],
 )  # fmt: skip
 def test_a_minor_release_has_its_own_pythons(release: str, pythons: str) -> None:
-    where = f"{release.replace('rhel-', 'RHEL ')} has Python"
-    own = compose({"os": release, "python": pythons, "gpu": "none"})
-    assert not [finding.text for finding in own.warnings if where in finding.text]
+    phrase = f"{release.replace('rhel-', 'RHEL ')} has Python"
+    own_python = compose({"os": release, "python": pythons, "gpu": "none"})
+    assert not [finding.text for finding in own_python.warnings if phrase in finding.text]
     foreign = compose({"os": release, "python": "3.10", "gpu": "none"})
-    assert [finding.text for finding in foreign.warnings if where in finding.text]
+    assert [finding.text for finding in foreign.warnings if phrase in finding.text]
 
 
 @pytest.mark.parametrize("python", ["2.7", "3.10", "3.13"])
@@ -333,6 +333,6 @@ def test_the_kafka_reader_of_1_15_is_told_to_need_deepbind_where_glibc_has_threa
 ) -> None:
     resolution = resolve(request_, host)
     assert resolution.ok, resolution.problems
-    found = [finding for finding in resolution.warnings if "RTLD_DEEPBIND" in finding.text]
-    assert bool(found) is told
-    assert all("observed" in finding.sources and "kafka_train.py" in finding.text for finding in found)
+    warnings = [finding for finding in resolution.warnings if "RTLD_DEEPBIND" in finding.text]
+    assert bool(warnings) is told
+    assert all("observed" in finding.sources and "kafka_train.py" in finding.text for finding in warnings)

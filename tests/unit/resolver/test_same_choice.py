@@ -71,18 +71,18 @@ def test_resolve_names_the_stack_that_the_plan_installs(system: str, gpu: str) -
     read = facts(system, gpu)
     for request in REQUESTS:
         answer = resolve(request, read.profile)
-        wanted = target.target_for({"deeplearning_request": request}, read, ["data_nodes"])
+        host_target = target.target_for({"deeplearning_request": request}, read, ["data_nodes"])
         if answer.status == "unsure" and answer.name:
-            assert f"deeplearning_request: {answer.name}" in wanted.problems[0], request
+            assert f"deeplearning_request: {answer.name}" in host_target.problems[0], request
             continue
-        assert (wanted.stack.name if wanted.stack else "") == answer.name, request
+        assert (host_target.stack.name if host_target.stack else "") == answer.name, request
         if answer.name:
             for key in ("driver_min", "driver_module"):
-                assert answer.stack.get(key) == wanted.data.get(key), request
+                assert answer.stack.get(key) == host_target.data.get(key), request
             if answer.fits:
-                assert wanted.python == answer.stack["python"], request
+                assert host_target.python == answer.stack["python"], request
         else:
-            assert wanted.problems, request
+            assert host_target.problems, request
 
 
 @pytest.mark.parametrize(("system", "gpu"), list(product(SYSTEMS, GPUS)))
@@ -105,8 +105,10 @@ def test_one_request_for_hosts_with_and_without_gpus_is_one_stack(system: str) -
 
 
 def test_misuse_is_a_problem_of_the_plan() -> None:
-    wanted = target.target_for({"deeplearning_request": {"tensorfow": "1"}}, facts("rhel-9.4", "A100"), ["data_nodes"])
-    assert "Did you mean tensorflow?" in wanted.problems[0]
+    host_target = target.target_for(
+        {"deeplearning_request": {"tensorfow": "1"}}, facts("rhel-9.4", "A100"), ["data_nodes"]
+    )
+    assert "Did you mean tensorflow?" in host_target.problems[0]
     with pytest.raises(Misuse):
         resolve({"tensorfow": "1"})
 
@@ -116,14 +118,14 @@ def test_the_plan_takes_the_python_that_was_requested(python: str) -> None:
     request = {"tensorflow": "2.15", "python": python}
     host = plan_model.Host("data1", ("data_nodes",), {"deeplearning_request": request}, facts("rhel-9.4", "A100"))
     assert plan.settled([host]) == {"data1": "tf2.15-py3-el9"}
-    wanted = target.target_for(host.variables, host.known, host.groups, "tf2.15-py3-el9")
-    assert (wanted.python, resolve(request, host.known.profile).stack["python"]) == (python, python)
+    host_target = target.target_for(host.variables, host.known, host.groups, "tf2.15-py3-el9")
+    assert (host_target.python, resolve(request, host.known.profile).stack["python"]) == (python, python)
 
 
 def test_a_python_that_the_host_lacks_is_named_as_it_was_requested() -> None:
     request = {"tensorflow": "2.15", "python": "3.11"}
-    wanted = target.target_for({"deeplearning_request": request}, facts("rhel-9.2", "A100"), ["data_nodes"])
-    (problem,) = wanted.problems
+    host_target = target.target_for({"deeplearning_request": request}, facts("rhel-9.2", "A100"), ["data_nodes"])
+    (problem,) = host_target.problems
     assert problem.startswith("tf2.15-py3-el9 requires Python 3.11 on the host, but there is 3.9.")
 
 

@@ -19,9 +19,9 @@ def run(line: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
 
 
 def test_a_name_of_two_gpus_is_asked_back_with_a_command_for_each(capsys: pytest.CaptureFixture[str]) -> None:
-    status, shown = run("resolve --os rhel-9.4 --gpu 'GTX 750 Ti' tensorflow=2.15", capsys)
+    status, output = run("resolve --os rhel-9.4 --gpu 'GTX 750 Ti' tensorflow=2.15", capsys)
     assert status == 2
-    commands = [shlex.split(line, comments=True) for line in shown.partition("Which is it?\n")[2].splitlines()[:2]]
+    commands = [shlex.split(line, comments=True) for line in output.partition("Which is it?\n")[2].splitlines()[:2]]
     assert [words[:2] for words in commands] == [["scripts/stack", "resolve"]] * 2
     assert all("may mean" not in run(shlex.join(words[1:]), capsys)[1] for words in commands)
 
@@ -115,6 +115,6 @@ def test_each_step_runs_as_printed_or_is_a_line_of_the_inventory(line: str, caps
 def test_an_answer_says_what_is_missing_and_what_to_type(
     line: str, words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    shown = run(line, capsys)[1]
-    assert words in shown
-    assert "Nothing else in the request helps" not in shown
+    output = run(line, capsys)[1]
+    assert words in output
+    assert "Nothing else in the request helps" not in output

@@ -59,9 +59,9 @@ def test_a_yes_to_gpus_under_yarn_says_what_is_configured_and_that_nothing_is_is
 @pytest.mark.parametrize("hadoop", ["mapr", "mapr-4.1", "mapr-6.1", "mapr-7.0"])
 def test_mapr_is_no_yes_to_hdfs(hadoop: str) -> None:
     """TensorFlow registers hdfs and viewfs; MapR's own file system is maprfs."""
-    refused = resolve({"hadoop": hadoop, "hdfs": "true"}, suggest=False)
-    assert refused.status == "conflict"
-    assert "maprfs://" in refused.problems[0]
+    refusal = resolve({"hadoop": hadoop, "hdfs": "true"}, suggest=False)
+    assert refusal.status == "conflict"
+    assert "maprfs://" in refusal.problems[0]
     for request in ({"hadoop": hadoop}, {"hadoop": hadoop, "hdfs": "false"}):
         answer = resolve(request, suggest=False)
         assert answer.ok
@@ -77,8 +77,8 @@ def test_mapr_does_not_exclude_hdfs_twice() -> None:
 @pytest.mark.parametrize("release", ["3.1.0", "2.1.0", "2.1.1", "2.2.0"])
 def test_a_pyspark_that_was_never_published_is_not_offered(release: str) -> None:
     assert compose({"pyspark": release}).status == "conflict"
-    offered = compose({"pyspark": release}).nearest
-    assert all(request.get("pyspark") != release for request in offered)
+    nearest_requests = compose({"pyspark": release}).nearest
+    assert all(request.get("pyspark") != release for request in nearest_requests)
 
 
 @pytest.mark.parametrize(
@@ -162,8 +162,8 @@ def test_a_driver_of_before_the_card_is_refused_also_in_old_branches(
 )  # fmt: skip
 def test_the_oldest_driver_is_never_older_than_the_cards_architecture(gpu: str, tensorflow: str, least: str) -> None:
     answer = compose({"gpu": gpu, "tensorflow": tensorflow})
-    found = answer.stack["driver_min"]
-    assert [int(part) for part in found.split(".")] >= [int(part) for part in least.split(".")], found
+    driver_min = answer.stack["driver_min"]
+    assert [int(part) for part in driver_min.split(".")] >= [int(part) for part in least.split(".")], driver_min
     assert resolve({"gpu": gpu, "tensorflow": tensorflow, "driver": "384.81"}, suggest=False).status == "conflict"
 
 
@@ -171,7 +171,7 @@ def test_the_oldest_driver_is_never_older_than_the_cards_architecture(gpu: str, 
 def test_cuda_from_pip_is_not_promised_where_tensorrt_cannot_be_had(tensorflow: str, python: str) -> None:
     """and-cuda of 2.14 requires tensorrt 8.5.3.1, which has no cp311; that of 2.15.0 tensorrt-libs 8.6.1, which PyPI lacks."""
     answer = compose({"tensorflow": tensorflow, "python": python, "os": "debian-12", "gpu": "A100"})
-    assert not any("tensorflow[and-cuda]" in one.text for one in answer.warnings)
+    assert not any("tensorflow[and-cuda]" in warning.text for warning in answer.warnings)
 
 
 @pytest.mark.parametrize("tensorflow", ["1.14.0", "1.15.0", "2.0.0", "2.1.0"])
@@ -220,7 +220,7 @@ def test_a_hadoop_of_the_time_of_the_k80_is_answered(hadoop: str) -> None:
     answer = resolve({"os": "rhel-7.4", "gpu": "K80", "hadoop": hadoop, "tensorflow": "1.15"}, suggest=False)
     assert answer.ok, (answer.problems, answer.doubts)
     words = ("The data on", "is not in this data")
-    assert hadoop.startswith("apache") or any(word in one.text for one in answer.warnings for word in words)
+    assert hadoop.startswith("apache") or any(word in warning.text for warning in answer.warnings for word in words)
 
 
 @pytest.mark.parametrize("hadoop", ["hdp-2.4.2", "hdp-2.1"])
@@ -244,9 +244,9 @@ def test_an_old_hadoop_still_schedules_no_gpus(hadoop: str) -> None:
     ],
 )
 def test_a_release_has_its_own_hadoop_and_java(hadoop: str, inside: str, java: tuple[str, ...]) -> None:
-    found = find_hadoop(load(), hadoop)
-    assert isinstance(found, Hadoop)
-    assert (found.hadoop, found.java) == (inside, java)
+    distribution = find_hadoop(load(), hadoop)
+    assert isinstance(distribution, Hadoop)
+    assert (distribution.hadoop, distribution.java) == (inside, java)
 
 
 @pytest.mark.parametrize(
@@ -290,14 +290,14 @@ def test_a_driver_that_is_too_old_is_compared_with_what_was_asked(named: dict[st
 )
 def test_another_hadoop_is_never_offered(request_: dict[str, str]) -> None:
     """Nobody changes the cluster's distribution for a TensorFlow."""
-    for other in resolve(request_).nearest:
-        assert other.get("hadoop", request_["hadoop"]) == request_["hadoop"], other
+    for nearest_request in resolve(request_).nearest:
+        assert nearest_request.get("hadoop", request_["hadoop"]) == request_["hadoop"], nearest_request
 
 
 def test_what_is_offered_is_sure() -> None:
     answer = resolve({"os": "rhel-9.4", "gpu": "A100", "tensorflow": "1.15"})
     assert answer.status == "conflict"
-    assert all(resolve(other, suggest=False).ok for other in answer.nearest), answer.nearest
+    assert all(resolve(nearest_request, suggest=False).ok for nearest_request in answer.nearest), answer.nearest
 
 
 def test_a_glibc_that_the_vendor_prints_refuses() -> None:
