@@ -67,8 +67,8 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setattr(stacks, "_site", [])
     monkeypatch.setattr(target, "keep_verdicts", lambda: None)
     caches = (target.locked, target.data_digest, stacks._load)
-    for one in caches:
-        one.cache_clear()
+    for cache in caches:
+        cache.cache_clear()
     directory = tmp_path / "stacks"
     (directory / "locks").mkdir(parents=True)
     base = load_stack(BASE)
@@ -80,8 +80,8 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     (directory / "locks" / f"{STACK}.txt").write_text(lock)
     stacks.add_site_stacks([tmp_path])
     yield directory
-    for one in caches:
-        one.cache_clear()
+    for cache in caches:
+        cache.cache_clear()
 
 
 def record(site: Path, **changes: Any) -> None:
@@ -156,16 +156,18 @@ def test_the_wheel_of_the_site_completes_the_lock(site: Path) -> None:
     before = load_stack(STACK).lock("2.7")
     record(site)
     lock = load_stack(STACK).lock("2.7")
-    [entry] = [one for one in lock.entries if one.project == "tensorflow"]
+    [entry] = [package for package in lock.entries if package.project == "tensorflow"]
     assert (entry.component, entry.version, entry.sha256, entry.name, entry.size) == (
         "tensorflow", "1.15.0", SHA256, WHEEL, 6877
     )  # fmt: skip
     assert f"tensorflow==1.15.0 --hash=sha256:{SHA256}  # {WHEEL} 6877\n" in lock.component("tensorflow")
     assert lock.digest != before.digest
-    assert "tensorflow" not in {one.project for one in load_stack(STACK).base_lock("2.7").entries}, (
+    assert "tensorflow" not in {package.project for package in load_stack(STACK).base_lock("2.7").entries}, (
         "the build gets this"
     )
-    assert [one.project for one in lock.entries if one != entry] == [one.project for one in before.entries]
+    assert [package.project for package in lock.entries if package != entry] == [
+        package.project for package in before.entries
+    ]
 
 
 def test_another_wheel_is_another_environment(site: Path) -> None:
@@ -204,7 +206,7 @@ def test_a_record_that_cannot_be_used_is_a_sentence(site: Path, content: str) ->
 
 def test_the_mirror_never_fetches_the_wheel_and_says_who_publishes_it(site: Path, tmp_path: Path) -> None:
     record(site)
-    [artifact] = [one for one in load_stack(STACK).artifacts("2.7") if one["name"] == WHEEL]
+    [artifact] = [entry for entry in load_stack(STACK).artifacts("2.7") if entry["name"] == WHEEL]
     with pytest.raises(mirror.MirrorError, match=r"this site builds.*playbooks/build_tensorflow.yml"):
         mirror.fetch_artifacts([artifact], tmp_path / "mirror")
 
@@ -258,8 +260,8 @@ def test_a_build_without_its_sources_or_bazel_is_refused_by_the_plan(
     assert "git bundle with its sha256, but tensorflow_build_source has none" in sources
     assert "bazel 0.26.1 requires bazel-0.26.1-linux-x86_64 with its sha256, but bazel_files has none" in bazel
     record(site)
-    again = made(*[after(one, planned) for one in hosts], building=True)
-    assert (again.problems, again.rows) == ([], [])
+    new_plan = made(*[after(entry, planned) for entry in hosts], building=True)
+    assert (new_plan.problems, new_plan.rows) == ([], [])
 
 
 def test_the_build_host_may_run_the_wheel_itself(site: Path) -> None:
@@ -276,7 +278,7 @@ def test_the_mirror_gets_what_the_build_takes_before_there_is_a_wheel(site: Path
 def after_the_build(*more: plan_model.Host) -> plan_model.Plan:
     hosts = [host(), host(*BUILDER)]
     planned = made(*hosts, building=True)
-    return made(*[after(one, planned) for one in hosts], *more, building=True)
+    return made(*[after(entry, planned) for entry in hosts], *more, building=True)
 
 
 def test_where_another_controller_built_it_the_record_is_written(site: Path) -> None:
@@ -286,8 +288,8 @@ def test_where_another_controller_built_it_the_record_is_written(site: Path) -> 
 
 def test_after_the_build_a_host_with_less_is_a_reason_to_build_again_and_nothing_else(site: Path) -> None:
     record(site)
-    again = after_the_build()
-    assert (again.problems, again.rows) == ([], [])
+    new_plan = after_the_build()
+    assert (new_plan.problems, new_plan.rows) == ([], [])
     [row] = after_the_build(host("data9", "data_nodes", cpu={"features": ["sse4_2"]})).rows
     assert (row.host, row.reason) == ("build01", "inputs changed")
 

@@ -37,8 +37,8 @@ def test_every_role_of_a_component_is_there_and_a_play_includes_it(component: An
 def test_the_plays_keep_the_order_of_the_table() -> None:
     own = [name for name, component in COMPONENTS.items() if component.roles == (name,) and name in included("gpu")]
     assert [role for role in included("gpu") if role in COMPONENTS] == own
-    made = [role for role in included("environment") if role != "tensorflowonspark"]  # if the set has it
-    assert tuple(made) == COMPONENTS["environment"].roles
+    roles = [role for role in included("environment") if role != "tensorflowonspark"]  # if the set has it
+    assert tuple(roles) == COMPONENTS["environment"].roles
 
 
 @pytest.mark.parametrize("name", [name for name in COMPONENTS if name not in ("environment", "verify")])
@@ -61,8 +61,8 @@ def test_verify_asks_the_hosts_that_have_something_to_verify() -> None:
 
 def test_the_suite_asks_a_host_about_what_its_groups_have() -> None:
     choices = yaml.safe_load((REPOSITORY / "roles/verify/meta/argument_specs.yml").read_text(encoding="utf-8"))
-    everything = choices["argument_specs"]["main"]["options"]["verify_parts"]["choices"]
-    assert parts(GROUPS) == sorted(everything)
+    all_parts = choices["argument_specs"]["main"]["options"]["verify_parts"]["choices"]
+    assert parts(GROUPS) == sorted(all_parts)
     assert parts(["edge_nodes"]) == ["environment", "hadoop_client", "hdfs", "tensorflowonspark"]
     assert parts(["data_nodes"]) == parts(["cdsw_hosts", "mirror_host"]) == ["environment", "hadoop_client", "hdfs"]
     assert parts(["build_hosts", "masters"]) == []
@@ -81,9 +81,9 @@ class Probe(Component):
 
 def test_the_plan_of_a_new_component_is_its_row(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(COMPONENTS, "probe", Probe("probe", ("data_nodes",), ("hadoop_client",)))
-    made = plan.make_plan([make_host("data1"), make_host("edge1", ("edge_nodes",))], REPOSITORY)
-    (change,) = [one for one in made.changes() if "needs_probe" in one["groups"]]
+    site_plan = plan.make_plan([make_host("data1"), make_host("edge1", ("edge_nodes",))], REPOSITORY)
+    (change,) = [entry for entry in site_plan.changes() if "needs_probe" in entry["groups"]]
     assert (change["host"], change["plan"]["probe"]) == ("data1", {"stack": change["plan"]["stack"]["name"]})
     assert change["plan"]["digests"]["probe"]
-    assert [row.reason for row in made.rows if row.component == "probe"] == ["missing"]
-    assert "data1: probed" in made.notes
+    assert [row.reason for row in site_plan.rows if row.component == "probe"] == ["missing"]
+    assert "data1: probed" in site_plan.notes
