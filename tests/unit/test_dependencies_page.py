@@ -43,9 +43,9 @@ def test_the_table_is_about_what_the_locks_have(row: list[str]) -> None:
 
 def test_the_report_knows_what_the_table_has() -> None:
     listed = {row[0].partition(" ")[0].lower(): set(row[1].split(", ")) for row in rows()}
-    known = {name: set(versions) for name, versions in advisories.ADVISED.items()}
-    assert {name: known[name] for name in listed} == listed
-    assert known.keys() - listed.keys() == {"tensorflow-cpu", "tensorflow-gpu"}
+    reported_versions = {name: set(versions) for name, versions in advisories.ADVISED.items()}
+    assert {name: reported_versions[name] for name in listed} == listed
+    assert reported_versions.keys() - listed.keys() == {"tensorflow-cpu", "tensorflow-gpu"}
 
 
 def test_the_report_names_a_stack_with_known_advisories() -> None:
