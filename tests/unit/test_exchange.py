@@ -149,8 +149,8 @@ def content(folder: Path) -> dict[str, bytes]:
 
 def at_its_place(folder: Path) -> dict[str, bytes]:
     """The files of the place, without marks."""
-    found = [(*path.partition("/"), text) for path, text in content(folder).items()]
-    return {name: text for top, _, name, text in found if top in ("it", "0.26.1") and name[:1] not in ("", ".")}
+    files = [(*path.partition("/"), text) for path, text in content(folder).items()]
+    return {name: text for top, _, name, text in files if top in ("it", "0.26.1") and name[:1] not in ("", ".")}
 
 
 @pytest.mark.parametrize(

@@ -75,7 +75,7 @@ def test_a_default_is_a_release_that_the_systems_repository_has(
     bare = gpu_stack.GpuHost(invented_hosts.host("data1", (), {}, node), target.Target())
     monkeypatch.setattr(gpu_stack.GpuHost, "required", lambda _, name: {"driver_branch": branch}.get(name, "396.00"))
     assert gpu_stack.driver_of_stack(bare) == ([release] if release else None)
-    missing = [one for one in gpu_conflicts.driver_contradictions(bare) if "Set nvidia_driver_version" in one]
+    missing = [text for text in gpu_conflicts.driver_contradictions(bare) if "Set nvidia_driver_version" in text]
     assert bool(missing) is (release is None)
 
 
@@ -194,8 +194,8 @@ def test_a_part_that_the_site_installs_itself_is_no_warning_but_a_note_until_it_
     answer = made(host(**NOTHING))
     assert not any("is none" in warning for warning in answer.warnings)
     needs = {"nvidia_driver_version": "driver 410.48", "cuda_versions": "CUDA 10.0", "cudnn_versions": "cuDNN"}
-    for name, needed in needs.items():
-        assert any(f"{name} is none and the host has no {needed}" in note for note in answer.notes), answer.notes
+    for name, requirement in needs.items():
+        assert any(f"{name} is none and the host has no {requirement}" in note for note in answer.notes), answer.notes
     toolkits = {"10.0": "/usr/local/cuda-10.0"}
     node = changed(nvidia={"installed": "470.82.01"}, cuda={"toolkits": toolkits, "cudnn": ["7.6.5"]})
     assert not any("is none" in note for note in made(host(node, **NOTHING)).notes)
@@ -236,11 +236,11 @@ def test_hosts_with_and_without_gpus_have_both_forms_of_a_set_in_one_environment
     """Its jobs name one environment; only the data node can import the TensorFlow that is linked to the driver's library."""
     answer = made(*both())
     assert answer.problems == []
-    data, edge1 = answer.hosts["data1"], answer.hosts["edge1"]
-    assert data["environment"] == edge1["environment"]
-    assert data["environment"].startswith("tf1.4-py27-el7-")
-    assert [one["stack"]["tensorflow_package"] for one in (data, edge1)] == ["tensorflow-gpu", "tensorflow"]
-    assert "cuda_versions" in data["gpu"]
+    data1, edge1 = answer.hosts["data1"], answer.hosts["edge1"]
+    assert data1["environment"] == edge1["environment"]
+    assert data1["environment"].startswith("tf1.4-py27-el7-")
+    assert [host["stack"]["tensorflow_package"] for host in (data1, edge1)] == ["tensorflow-gpu", "tensorflow"]
+    assert "cuda_versions" in data1["gpu"]
     assert "cuda_versions" not in edge1["gpu"]
     forms = ["tf1.4-cpu-py27-el7", "tf1.4-py27-el7"]
     assert [entry[0] for entry in answer.hosts["mirror1"]["mirror_environments"]] == forms
@@ -254,18 +254,18 @@ def test_a_form_for_hosts_without_gpus_that_has_another_package_is_refused(
     """The environment's name would not change with that one."""
     gpu_form, cpu_form = (stacks.load_stack(name) for name in ("tf1.4-py27-el7", "tf1.4-cpu-py27-el7"))
     lock = cpu_form.lock_path("2.7").read_text()
-    other = replace(cpu_form, directory=tmp_path)
-    other.lock_path("2.7").parent.mkdir()
-    other.lock_path("2.7").write_text(lock.replace("werkzeug==1.0.1", "werkzeug==1.0.0"))
-    monkeypatch.setattr(stacks, "load_stack", lambda _: other)
+    other_form = replace(cpu_form, directory=tmp_path)
+    other_form.lock_path("2.7").parent.mkdir()
+    other_form.lock_path("2.7").write_text(lock.replace("werkzeug==1.0.1", "werkzeug==1.0.0"))
+    monkeypatch.setattr(stacks, "load_stack", lambda _: other_form)
     with pytest.raises(stacks.StackError, match=r"wheel alone, but do in 2\.7\."):
         _ = gpu_form.without_gpus
 
 
 def test_a_form_for_hosts_without_gpus_that_does_not_exist_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
-    known = stacks.load_stack
-    named = replace(known("tf1.4-py27-el7"), data={**known("tf1.4-py27-el7").data, "without_gpus": "lost"})
-    monkeypatch.setattr(stacks, "load_stack", lambda name: named if name == named.name else known(name))
+    load_stack = stacks.load_stack
+    stack = replace(load_stack("tf1.4-py27-el7"), data={**load_stack("tf1.4-py27-el7").data, "without_gpus": "lost"})
+    monkeypatch.setattr(stacks, "load_stack", lambda name: stack if name == stack.name else load_stack(name))
     (problem,) = edge("tf1.4-py27-el7").problems
     assert "none is called 'lost'" in problem
 
@@ -274,10 +274,10 @@ def test_a_host_that_got_its_first_gpu_needs_the_other_form() -> None:
     name = made(*both()).hosts["edge1"]["environment"]
     locks = [stacks.load_stack("tf1.4-py27-el7").lock(), stacks.load_stack("tf1.4-cpu-py27-el7").lock()]
     gpu_form, cpu_form = (lock.section_digest("tensorflow") for lock in locks)
-    there = {"current": name, "receipts": {}, "environments": {name: {"problem": None, "lock": cpu_form}}}
-    assert made(*both(deeplearning=there)).problems == []
-    there["environments"][name]["lock"] = gpu_form
-    (problem,) = made(*both(deeplearning=there)).problems
+    facts = {"current": name, "receipts": {}, "environments": {name: {"problem": None, "lock": cpu_form}}}
+    assert made(*both(deeplearning=facts)).problems == []
+    facts["environments"][name]["lock"] = gpu_form
+    (problem,) = made(*both(deeplearning=facts)).problems
     assert problem.startswith(f"edge1: {name} was installed there as on hosts with GPUs, but the host has 0 now.")
 
 
