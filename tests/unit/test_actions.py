@@ -109,13 +109,13 @@ class Host:
         if name == "find":
             if args.get("use_regex"):
                 return {"files": []}
-            (pattern,), (excluded,) = args["patterns"], args["excludes"]
+            (pattern,), (exclude,) = args["patterns"], args["excludes"]
             names = {path: Path(path).name for path in self.files}
             return {
                 "files": [
                     {"path": path, "checksum": self.files[path]}
                     for path, name in names.items()
-                    if fnmatch.fnmatch(name, pattern) and not fnmatch.fnmatch(name, excluded)
+                    if fnmatch.fnmatch(name, pattern) and not fnmatch.fnmatch(name, exclude)
                 ]
             }
         if name == "fetch_file":
@@ -431,10 +431,10 @@ def test_a_role_asks_a_host_once_which_repositories_check_no_signatures(
             install(host, manager=manager, repository=repository, names=["a", *names], state="available")
         install(host, manager=manager, repository=repository, names=["a", *names])
     assert host.queries == 1
-    excluded = [entry["name"] for entry in unsigned]
-    assert [args["disablerepo"] for _, args in host.modules] == [excluded, excluded]
-    listed = [[word for word in argv if word.startswith("--disablerepo")] for argv in host.asked if "list" in argv]
-    assert listed == [[f"--disablerepo={name}" for name in excluded]] * 2
+    unsigned_names = [entry["name"] for entry in unsigned]
+    assert [args["disablerepo"] for _, args in host.modules] == [unsigned_names, unsigned_names]
+    options = [[word for word in argv if word.startswith("--disablerepo")] for argv in host.asked if "list" in argv]
+    assert options == [[f"--disablerepo={name}" for name in unsigned_names]] * 2
 
 
 def test_apt_is_not_asked_because_it_refuses_unsigned_packages_itself() -> None:
@@ -726,6 +726,6 @@ def test_in_check_mode_an_exchange_is_a_change_and_runs_nothing() -> None:
 def test_every_repository_of_a_role_can_have_signed_metadata() -> None:
     """What a man in the middle could do without: show an old or shortened list of packages that are signed."""
     files = [path for path in (PLUGINS.parents[1] / "roles").glob("*/tasks/*.yml")]
-    defined = [path for path in files if re.search(r"signed_repository:\n.*?\burl:", path.read_text(), re.S)]
-    assert len(defined) >= 4
-    assert [path.parts[-3:] for path in defined if "metadata_signed:" not in path.read_text()] == []
+    definitions = [path for path in files if re.search(r"signed_repository:\n.*?\burl:", path.read_text(), re.S)]
+    assert len(definitions) >= 4
+    assert [path.parts[-3:] for path in definitions if "metadata_signed:" not in path.read_text()] == []

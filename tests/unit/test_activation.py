@@ -81,8 +81,8 @@ def test_hosts_that_are_not_ready_at_the_last_moment_keep_the_cluster(cluster, s
     root = small("size=60m")
     shutil.copytree(cluster / "data2", root / "data2", symlinks=True)
     inventory = yaml.safe_load((cluster / "hosts.yml").read_text(encoding="utf-8"))
-    own = {"environment_root": str(root / "data2"), "environment_path": str(root / "data2" / "envs" / NAME)}
-    inventory["all"]["children"]["data_nodes"]["hosts"]["data2"] = own
+    host_variables = {"environment_root": str(root / "data2"), "environment_path": str(root / "data2" / "envs" / NAME)}
+    inventory["all"]["children"]["data_nodes"]["hosts"]["data2"] = host_variables
     (cluster / "hosts.yml").write_text(yaml.safe_dump(inventory), encoding="utf-8")
     subprocess.run(["mount", "-o", "remount,ro", str(root)], check=True)
     code, output = run(cluster)

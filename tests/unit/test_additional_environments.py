@@ -39,12 +39,12 @@ def own_rows(answer: plan_model.Plan) -> list[tuple[str, str]]:
 def test_it_is_planned_beside_the_active_one_and_then_is_there() -> None:
     hosts = [host(), host("data1", ("data_nodes",)), host("mirror1", ("mirror_host",))]
     first = made(*hosts)
-    (beside,) = first.hosts["edge1"]["additional"]
-    assert (first.hosts["edge1"]["stack"]["name"], beside["stack"]["name"]) == (ACTIVE, BESIDE)
-    assert (beside["python"], beside["hadoop"]) == ("3.8", True)
+    (additional,) = first.hosts["edge1"]["additional"]
+    assert (first.hosts["edge1"]["stack"]["name"], additional["stack"]["name"]) == (ACTIVE, BESIDE)
+    assert (additional["python"], additional["hadoop"]) == ("3.8", True)
     # Ansible runs an included file at once on hosts whose variables are equal.
-    assert first.hosts["data1"]["additional"] == [beside]
-    assert own_rows(first) == [(beside["environment"], "missing")] * 2
+    assert first.hosts["data1"]["additional"] == [additional]
+    assert own_rows(first) == [(additional["environment"], "missing")] * 2
     assert first.hosts["mirror1"]["mirror_environments"] == [[ACTIVE, "3.9"], [BESIDE, "3.8"]]
     assert made(*(after(entry, first) for entry in hosts)).rows == []
 

@@ -25,10 +25,10 @@ def control(name: str, version: str, depends: str = "", source: str = "") -> str
 
 
 def driver(version: str, more: str = "") -> list[str]:
-    required = [f"{name} (= {version})" for name in PARTS[1:]]
+    versioned_depends = [f"{name} (= {version})" for name in PARTS[1:]]
     return [
         control(name, version, depends + more * (name == PARTS[-1]), "nvidia-graphics-drivers")
-        for name, depends in zip(PARTS, [*required, ""], strict=True)
+        for name, depends in zip(PARTS, [*versioned_depends, ""], strict=True)
     ]
 
 

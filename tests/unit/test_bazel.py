@@ -192,8 +192,8 @@ def test_an_executable_is_known_by_its_own_version(tmp_path: Path, old: bool) ->
     assert bazel_versions.problem(str(program), "0.26.1") is None
     assert bazel_versions.problem(str(program), "0.26.2") == "it is bazel 0.26.1"
     assert bazel_versions.problem(str(program), "0.26") == "it is bazel 0.26.1"
-    compiled = executable(tmp_path / "compiled", "4.2.3- (@non-git)", old=old)
-    assert bazel_versions.problem(str(compiled), "4.2.3") is None
+    binary = executable(tmp_path / "compiled", "4.2.3- (@non-git)", old=old)
+    assert bazel_versions.problem(str(binary), "4.2.3") is None
 
 
 def test_debians_has_the_version_of_its_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -261,8 +261,8 @@ def test_a_killed_run_leaves_a_mark_that_names_the_package(tmp_path: Path) -> No
     package = {"name": "bazel-0.26.1-1.x86_64", "version": "0.26.1"}
     host_facts = {"versions": {"0.26.1": version}, "package": package}
     assert [item["package"] for item in work(host_facts, source="repository")["install"]] == ["bazel-0.26.1"]
-    removed = work(host_facts, source="repository", state="absent")["remove"]
-    assert [item["installed_package"] for item in removed] == ["bazel-0.26.1"]
+    removals = work(host_facts, source="repository", state="absent")["remove"]
+    assert [item["installed_package"] for item in removals] == ["bazel-0.26.1"]
 
 
 def test_one_run_at_a_time_changes_the_versions(tmp_path: Path) -> None:

@@ -69,8 +69,8 @@ def trained(edge: SimpleNamespace) -> SimpleNamespace:
 
 
 def run(edge: Any, *arguments: str, gpus: int = 1, fails: str = "") -> subprocess.CompletedProcess[str]:
-    more = {"FAILS": fails} if fails else {}
-    return run_command(edge, "benchmark", "--seconds", "0.1", *arguments, GPUS=str(gpus), **more)
+    variables = {"FAILS": fails} if fails else {}
+    return run_command(edge, "benchmark", "--seconds", "0.1", *arguments, GPUS=str(gpus), **variables)
 
 
 def rows(done: subprocess.CompletedProcess[str]) -> list[list[str]]:
@@ -114,8 +114,8 @@ def test_a_session_of_cdsw_trains_the_same_networks(trained: Any, gpus: int, tmp
         assert "Tesla P100-PCIE-16GB" in completed.stdout.splitlines()[0]
         assert float(row[4]) / float(row[3]) == pytest.approx(float(row[5][:-1]), rel=0.1)
         assert float(row[5][:-1]) > 2
-    wrong = measured("vgg")
-    assert (wrong.returncode, "but found vgg" in wrong.stderr) == (2, True)
+    usage_error = measured("vgg")
+    assert (usage_error.returncode, "but found vgg" in usage_error.stderr) == (2, True)
     failure = measured("lstm", FAILS="LSTM cpu raise MemoryError('no room')")
     assert (failure.returncode, "no room" in failure.stderr) == (1, True)
     assert "lstm did not run on the CPU (exit status 1)" in failure.stderr
@@ -170,11 +170,11 @@ def test_a_tensorflow_that_does_not_import_is_no_measurement(trained: Any) -> No
 
 
 def test_what_was_measured_before_an_interruption_is_kept(trained: Any, tmp_path: Path) -> None:
-    output, reached = tmp_path / "found.json", tmp_path / "reached"
-    wait = f"open({str(reached)!r}, 'w').close(); import time; time.sleep(60)"
+    output, mark = tmp_path / "found.json", tmp_path / "reached"
+    wait = f"open({str(mark)!r}, 'w').close(); import time; time.sleep(60)"
     arguments = ["--seconds", "0.1", "--networks", "lstm,conv1d", "--output", str(output)]
     words = command(trained, "benchmark", *arguments)
-    status, errors = interrupted(words, reached.exists, GPUS="1", FAILS=f"Conv1D cpu {wait}")
+    status, errors = interrupted(words, mark.exists, GPUS="1", FAILS=f"Conv1D cpu {wait}")
     assert (status, "interrupted" in errors) == (130, True)
     assert [network["network"] for network in json.loads(output.read_text())["networks"]] == ["lstm"]
 

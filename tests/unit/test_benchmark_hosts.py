@@ -57,9 +57,9 @@ def test_hosts_without_gpus_compare_nothing_and_this_is_said() -> None:
 def test_a_gpu_that_is_slower_than_the_others_of_its_kind_is_shown_and_no_failure() -> None:
     """Another card, another environment and a slower CPU are no outliers."""
     other_answer = answer(network("lstm", 100, 500), gpus=(CARD.replace("Tesla P100-PCIE-16GB", "Tesla K80"),))
-    newer = {**answer(network("lstm", 100, 700)), "environment": "tf2.15-py3-el9-0"}
-    alike = {f"data{number}": answer(network("lstm", 100, 2000)) for number in (1, 2)}
-    answers = hosts(**alike, data3=answer(network("lstm", 20, 1500)), data4=other_answer, data5=newer)
+    newer_answer = {**answer(network("lstm", 100, 700)), "environment": "tf2.15-py3-el9-0"}
+    similar_answers = {f"data{number}": answer(network("lstm", 100, 2000)) for number in (1, 2)}
+    answers = hosts(**similar_answers, data3=answer(network("lstm", 20, 1500)), data4=other_answer, data5=newer_answer)
     lines = benchmark.text(answers).splitlines()
     at = lines.index("Outliers: GPUs below 80% of the median of their kind:")
     assert lines[at + 1 :] == ["  host   network  samples/s  median  of", "  data3  lstm     1500.0     2000.0  3"]
@@ -68,8 +68,8 @@ def test_a_gpu_that_is_slower_than_the_others_of_its_kind_is_shown_and_no_failur
 
 def test_failures_and_hosts_without_an_answer_are_lines_and_refuse() -> None:
     failed_network = {**network("lstm", 100, None), "problem": "GPU: out of memory (exit status 1)"}
-    measured = answer(network("lstm", 100, 2000))
-    answers = hosts(data1=measured, data2=answer(failed_network), data3={"unanswered": "refused"}, data4={})
+    complete_answer = answer(network("lstm", 100, 2000))
+    answers = hosts(data1=complete_answer, data2=answer(failed_network), data3={"unanswered": "refused"}, data4={})
     lines = benchmark.text(answers).splitlines()
     assert lines[lines.index("Failed:") + 1 :] == [
         "  data2: lstm: GPU: out of memory (exit status 1)",

@@ -127,6 +127,6 @@ def test_the_record_is_written_before_the_first_change_and_goes_last(tmp_path: P
     assert json.loads(record.read_text())["roots"] == {str(root): False}
     (root / "source").mkdir(parents=True)
     assert removal_reader.Removal(str(tmp_path)).build() == [str(root), str(record)]
-    removed = run("tensorflow_build_place", state="absent", record=str(record))["removed"]
-    assert removed == [str(root / "source"), str(record)]
+    paths = run("tensorflow_build_place", state="absent", record=str(record))["removed"]
+    assert paths == [str(root / "source"), str(record)]
     assert not root.exists()

@@ -237,15 +237,15 @@ def test_a_stack_whose_wheel_is_missing_is_refused_with_the_command(site: Path) 
 
 def test_the_build_is_planned_for_what_its_hosts_have_in_common(site: Path) -> None:
     bare = host("data2", "data_nodes", cpu={"features": ["avx", "sse4_2", "fma"]})
-    planned = made(host(), bare, host(*BUILDER), building=True)
-    assert planned.problems == []
-    assert planned.hosts["build01"]["needs"] == ["tensorflow_build"]
-    part = planned.hosts["build01"]["build"]
+    site_plan = made(host(), bare, host(*BUILDER), building=True)
+    assert site_plan.problems == []
+    assert site_plan.hosts["build01"]["needs"] == ["tensorflow_build"]
+    part = site_plan.hosts["build01"]["build"]
     assert part["cpu_features"] == ["avx", "sse4_2"]
     assert part["hosts"] == ["data1", "data2"]
     assert (part["version"], part["commit"], part["bazel"]) == ("1.15.0", COMMIT, "0.26.1")
     assert (part["hdfs"], part["kafka"], part["cuda"], part["capabilities"]) == (True, True, {}, [])
-    assert planned.hosts["data1"]["needs"] == []
+    assert site_plan.hosts["data1"]["needs"] == []
 
 
 def test_a_build_without_its_sources_or_bazel_is_refused_by_the_plan(
@@ -255,30 +255,30 @@ def test_a_build_without_its_sources_or_bazel_is_refused_by_the_plan(
     monkeypatch.delitem(SITE, "tensorflow_build_source")
     monkeypatch.delitem(SITE, "bazel_files")
     hosts = [host(), host(*BUILDER)]
-    planned = made(*hosts, building=True)
-    sources, bazel = planned.problems
+    site_plan = made(*hosts, building=True)
+    sources, bazel = site_plan.problems
     assert "git bundle with its sha256, but tensorflow_build_source has none" in sources
     assert "bazel 0.26.1 requires bazel-0.26.1-linux-x86_64 with its sha256, but bazel_files has none" in bazel
     record(site)
-    new_plan = made(*[after(entry, planned) for entry in hosts], building=True)
+    new_plan = made(*[after(entry, site_plan) for entry in hosts], building=True)
     assert (new_plan.problems, new_plan.rows) == ([], [])
 
 
 def test_the_build_host_may_run_the_wheel_itself(site: Path) -> None:
-    planned = made(host("data1", "data_nodes", "build_hosts"), building=True)
-    assert planned.hosts["data1"]["needs"] == ["tensorflow_build"]
+    site_plan = made(host("data1", "data_nodes", "build_hosts"), building=True)
+    assert site_plan.hosts["data1"]["needs"] == ["tensorflow_build"]
 
 
 def test_the_mirror_gets_what_the_build_takes_before_there_is_a_wheel(site: Path) -> None:
-    planned = made(host(), host(*BUILDER), host("mirror1", "mirror_host"), building=True)
-    assert planned.hosts["mirror1"]["needs"] == ["mirror"]
-    assert planned.hosts["mirror1"]["mirror_environments"] == [[STACK, "2.7"]]
+    site_plan = made(host(), host(*BUILDER), host("mirror1", "mirror_host"), building=True)
+    assert site_plan.hosts["mirror1"]["needs"] == ["mirror"]
+    assert site_plan.hosts["mirror1"]["mirror_environments"] == [[STACK, "2.7"]]
 
 
 def after_the_build(*more: plan_model.Host) -> plan_model.Plan:
     hosts = [host(), host(*BUILDER)]
-    planned = made(*hosts, building=True)
-    return made(*[after(entry, planned) for entry in hosts], *more, building=True)
+    site_plan = made(*hosts, building=True)
+    return made(*[after(entry, site_plan) for entry in hosts], *more, building=True)
 
 
 def test_where_another_controller_built_it_the_record_is_written(site: Path) -> None:
@@ -326,10 +326,10 @@ def gpu(device: str) -> dict[str, Any]:
 
 def test_a_host_as_the_wheel_was_built_for_gets_it(site: Path) -> None:
     record(site)
-    planned = made(host())
-    assert planned.problems == []
-    assert "environment" in planned.hosts["data1"]["needs"]
-    assert planned.hosts["data1"]["environment"] == f"{STACK}-{load_stack(STACK).lock('2.7').digest}"
+    site_plan = made(host())
+    assert site_plan.problems == []
+    assert "environment" in site_plan.hosts["data1"]["needs"]
+    assert site_plan.hosts["data1"]["environment"] == f"{STACK}-{load_stack(STACK).lock('2.7').digest}"
 
 
 @pytest.mark.parametrize(
@@ -347,9 +347,9 @@ def test_a_host_that_it_does_not_fit_is_refused_before_anything_changes(
     site: Path, built: dict[str, Any], there: dict[str, Any], words: str
 ) -> None:
     record(site, **built)
-    planned = made(host(), host("data2", "data_nodes", **there))
-    assert words in " ".join(planned.problems)
-    assert planned.table().startswith("PLAN: nothing can be planned")
+    site_plan = made(host(), host("data2", "data_nodes", **there))
+    assert words in " ".join(site_plan.problems)
+    assert site_plan.table().startswith("PLAN: nothing can be planned")
 
 
 def test_newer_gpus_compile_the_wheels_ptx(site: Path) -> None:

@@ -83,11 +83,11 @@ def test_a_path_of_two_wheels_is_compiled_from_what_stays(tree: Path, monkeypatc
     def compile_slowly(argv: list[str]) -> tuple[int | None, str]:
         if "compileall" in argv:
             [path] = Path(argv[-1]).read_text().splitlines()
-            read = Path(path).read_text()
-            if "first" in read:
+            text = Path(path).read_text()
+            if "first" in text:
                 start_event.set()
                 time.sleep(1)
-            texts[path] = read
+            texts[path] = text
         return 0, "True"
 
     path = source(tree, "shared.py", "owner = 'first'\n")
@@ -118,12 +118,12 @@ def test_a_compiler_that_dies_is_reported_where_the_work_ends(tree: Path) -> Non
 
 
 def test_nothing_is_compiled_any_more_once_the_block_was_left_by_a_failure(tree: Path) -> None:
-    running = []
+    commands = []
 
     def slow(argv: list[str]) -> tuple[int | None, str]:
-        running.append(argv)
+        commands.append(argv)
         time.sleep(0.3)
-        running.remove(argv)
+        commands.remove(argv)
         return 0, "True"
 
     def work() -> None:
@@ -134,6 +134,6 @@ def test_nothing_is_compiled_any_more_once_the_block_was_left_by_a_failure(tree:
 
     with pytest.raises(ValueError, match="other bytes"):
         work()
-    assert running == []
+    assert commands == []
     time.sleep(0.5)
-    assert running == []
+    assert commands == []

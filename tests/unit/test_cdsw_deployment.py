@@ -100,10 +100,10 @@ def test_a_run_without_the_master_changes_no_worker(site: Site) -> None:
 def test_every_task_that_asks_a_host_has_a_time_limit() -> None:
     """Not those of the controller alone."""
     local_actions = {f"ansible.builtin.{name}" for name in ("assert", "debug", "fail", "include_tasks", "set_fact")}
-    without = [
+    problems = [
         f"{path.name}: {task['name']}"
         for path in sorted((REPOSITORY / "roles/cdsw/tasks").glob("*.yml"))
         for task in tasks_in(path)
         if not {"block", *local_actions} & set(task) and "timeout" not in task
     ]
-    assert without == []
+    assert problems == []

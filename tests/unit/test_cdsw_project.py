@@ -46,16 +46,16 @@ install, run_tensorboard = (python_files.load(EXAMPLES / f"{name}.py") for name 
 
 @pytest.fixture
 def mirror() -> Iterator[Mirror]:
-    with serving(Mirror()) as served:
-        yield served
+    with serving(Mirror()) as server:
+        yield server
 
 
 @pytest.fixture
 def site(tmp_path: Path, mirror: Mirror, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A site's stacks directory with the small stack, whose wheels the mirror has."""
     monkeypatch.setattr(stacks, "_site", [])
-    of_the_tests = cdsw.Engine("of the tests", None, None, None, (HERE,))
-    monkeypatch.setattr(cdsw, "engines", lambda: [of_the_tests])
+    engine = cdsw.Engine("of the tests", None, None, None, (HERE,))
+    monkeypatch.setattr(cdsw, "engines", lambda: [engine])
     directory = tmp_path / "stacks"
     (directory / "locks").mkdir(parents=True)
     lines = []

@@ -90,12 +90,12 @@ def test_the_next_cluster_is_made_beside_jobs_and_both_are_removed_after_their_f
     monkeypatch.setattr(check_steps, "e2e_steps", parts)
     monkeypatch.setattr(checks, "REPO", tmp_path)
     monkeypatch.setattr(checks, "scenarios", lambda repo: [])
-    ran = []
+    names = []
     monkeypatch.setattr(
-        Runner, "run", lambda runner, step, show, run=Runner.run: (ran.append(step.name), run(runner, step, show))
+        Runner, "run", lambda runner, step, show, run=Runner.run: (names.append(step.name), run(runner, step, show))
     )
     assert checks.main(["e2e", "--stack", "one", "--stack", "two"]) == 1
-    assert (ran[0], set(ran[1:3]), ran[3:]) == (
+    assert (names[0], set(names[1:3]), names[3:]) == (
         "one made",
         {"one jobs", "two made"},
         ["two jobs", "one down", "two down"],
@@ -252,8 +252,8 @@ def test_the_long_layer_installs_the_locks_of_every_image():
 
 def images_of(name: str) -> str:
     stack = load_stack(name).data
-    own = [image for image in images.image_names() if image.partition("-")[0] in stack["os"]]
-    return next((image for image in own if images.java(image) in stack.get("java", [])), own[0])
+    names = [image for image in images.image_names() if image.partition("-")[0] in stack["os"]]
+    return next((image for image in names if images.java(image) in stack.get("java", [])), names[0])
 
 
 def test_every_unit_test_is_in_one_step_with_a_process_more_than_jobs() -> None:

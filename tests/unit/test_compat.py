@@ -117,10 +117,10 @@ def test_a_branch_lists_its_own_releases_newest_first() -> None:
 
 def test_rhel_7_with_dkms_has_the_drivers_of_the_toolkits() -> None:
     """latest-dkms took what was the newest of all branches, as the driver of a new toolkit was."""
-    bundled = {row["bundled_driver"] for row in DATA.rows("cuda", "toolkits")}
+    bundled_drivers = {row["bundled_driver"] for row in DATA.rows("cuda", "toolkits")}
     for row in DATA.rows("drivers", "branches"):
         if row["releases"].get("rhel7"):
-            assert bundled & set(row["releases"]["rhel7"]), row["branch"]
+            assert bundled_drivers & set(row["releases"]["rhel7"]), row["branch"]
 
 
 def test_spans_begin_before_they_end() -> None:
@@ -166,9 +166,9 @@ def test_a_file_says_until_when_each_of_its_sources_was_read(path: Path) -> None
     document = content(path.stem)
     prefixes = tuple(entry["source"] for entry in document["read"])
     lists = [rows for rows in document.values() if isinstance(rows, list)]
-    cited = {
+    sources = {
         source for rows in lists for row in rows if isinstance(row.get("source"), list) for source in row["source"]
     }
-    assert {source for source in cited if not source.startswith(prefixes)} == set()
+    assert {source for source in sources if not source.startswith(prefixes)} == set()
     days = [entry["until"] for entry in document["read"] if entry["until"].count("-") == 2]
     assert path.stem == "gpu_devices" or max(days) <= document["checked"]

@@ -317,12 +317,12 @@ def test_numbers_of_accounts_groups_and_processes_are_not_used(monkeypatch) -> N
 
     monkeypatch.setattr(confinement.pwd, "getpwuid", only(account))
     monkeypatch.setattr(confinement.grp, "getgrgid", only(group))
-    sleeping = subprocess.Popen(["/bin/sleep", "60"], user=process)
+    sleeper = subprocess.Popen(["/bin/sleep", "60"], user=process)
     try:
         assert confinement.free_numbers(4, [account, group, process, free]) == [free]
     finally:
-        sleeping.kill()
-        sleeping.wait()
+        sleeper.kill()
+        sleeper.wait()
 
 
 def test_only_processes_of_confined_programs_are_ended() -> None:

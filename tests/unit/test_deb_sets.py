@@ -148,8 +148,8 @@ def test_a_repository_with_a_detached_signature_and_a_compressed_index(
 ) -> None:
     """As NVIDIA's older ones."""
     (source / "Packages.gz").write_bytes(gzip.compress((source / "Packages").read_bytes()))
-    listed = [(name, (source / name).read_bytes()) for name in ("Packages", "Packages.gz")]
-    lines = "".join(f" {hashlib.sha256(content).hexdigest()} {len(content)} {name}\n" for name, content in listed)
+    files = [(name, (source / name).read_bytes()) for name in ("Packages", "Packages.gz")]
+    lines = "".join(f" {hashlib.sha256(content).hexdigest()} {len(content)} {name}\n" for name, content in files)
     for name in ("Packages", "InRelease"):  # the first one is listed, and not there
         (source / name).unlink()
     (source / "Release").write_text(f"Date: Thu, 01 Aug 2024 10:00:00 UTC\nSHA256:\n{lines}", encoding="utf-8")

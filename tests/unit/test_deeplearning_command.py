@@ -135,8 +135,8 @@ def test_signals_and_status_are_the_scripts(edge: Any, number: signal.Signals) -
 
 
 def test_a_program_ignores_no_signal_that_python_ignores(edge: Any) -> None:
-    ignored = int(run(edge, "python", "--stack", OLD).stdout.split()[1], 16)
-    assert not ignored & (1 << (signal.SIGPIPE - 1) | 1 << (signal.SIGXFSZ - 1))
+    signal_mask = int(run(edge, "python", "--stack", OLD).stdout.split()[1], 16)
+    assert not signal_mask & (1 << (signal.SIGPIPE - 1) | 1 << (signal.SIGXFSZ - 1))
 
 
 @pytest.mark.parametrize(("name", "expected"), [("tf1.15", OLD), ("tf1.15-py27-el7", OLD), (OLD, OLD), ("tf2", None)])
@@ -223,21 +223,21 @@ def test_a_script_with_own_packages_has_hadoops_variables(edge: Any, own: Path, 
 
 
 def test_executors_get_the_own_packages_alone(edge: Any, own: Path, tmp_path: Path) -> None:
-    opened = own_packages.opened(str(edge.root), str(own))
-    archive = own_packages.pack(opened, str(tmp_path / "packages.zip"))
-    with zipfile.ZipFile(archive) as packed:
-        names = packed.namelist()
+    directory = own_packages.opened(str(edge.root), str(own))
+    archive = own_packages.pack(directory, str(tmp_path / "packages.zip"))
+    with zipfile.ZipFile(archive) as zip_file:
+        names = zip_file.namelist()
     assert "fits.py" in names
     assert not [name for name in names if name.startswith("numpy") or name.endswith((".pth", ".pyc"))]
-    assert Path(opened.environment) == edge.root / "envs" / NEW
+    assert Path(directory.environment) == edge.root / "envs" / NEW
 
 
 def test_a_directory_without_packages_sends_nothing(edge: Any, own: Path, tmp_path: Path) -> None:
     """YARN fails at an empty zip archive: it makes no directory of it, and then cannot change its mode (seen with 3.3.6)."""
     empty = tmp_path / "empty"
     assert run(edge, "venv", str(empty)).returncode == 0
-    opened = own_packages.opened(str(edge.root), str(empty))
-    assert own_packages.pack(opened, str(tmp_path / "packages.zip")) is None
+    directory = own_packages.opened(str(edge.root), str(empty))
+    assert own_packages.pack(directory, str(tmp_path / "packages.zip")) is None
 
 
 def test_the_directory_must_be_new(edge: Any, own: Path) -> None:

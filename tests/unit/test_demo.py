@@ -378,8 +378,8 @@ def test_a_host_of_cdsw_has_a_file_of_its_own_in_the_inventory(tmp_path: Path, m
     demo = cluster.Cluster(name="other", cdsw="1.4.0")
     groups, values = inventory_of(demo)
     assert list(groups["cdsw_hosts"]["hosts"]) == ["cdsw1"]
-    own = (demo.inventory / "group_vars/cdsw_hosts.yml").read_text(encoding="utf-8")
-    assert yaml.safe_load(own) == {"gpu_count": 1}
+    text = (demo.inventory / "group_vars/cdsw_hosts.yml").read_text(encoding="utf-8")
+    assert yaml.safe_load(text) == {"gpu_count": 1}
     assert set(workbench.DRIVES) <= set(values["verify_expected_failures"])
 
 

@@ -162,9 +162,9 @@ def test_every_stack_with_tensorflowonspark_has_a_script_or_a_sentence(
     distributions = {canonicalize_name(entry.project): entry.version for entry in entries}
     if stack["tensorflow_source"] == "built":  # its wheel comes from the build host
         distributions[stack["tensorflow_package"]] = stack["tensorflow"]
-    missing = {"tensorflow": "hdfs", "kafka": "kafka"}.get(mode)
-    if missing and not stack[missing]:
-        with pytest.raises(ValueError, match=f"a stack with {missing}: true"):
+    requirement = {"tensorflow": "hdfs", "kafka": "kafka"}.get(mode)
+    if requirement and not stack[requirement]:
+        with pytest.raises(ValueError, match=f"a stack with {requirement}: true"):
             choose.script(mode, distributions)
     else:
         major = stack["tensorflow"].partition(".")[0]

@@ -24,8 +24,8 @@ def example(tmp_path: Path) -> Path:
     shutil.copytree(EXAMPLE, tmp_path / "dl4j")
     url = "http://127.0.0.1:9/maven2"
     digests = {name: hashlib.sha256(jar).hexdigest() for name, jar in JARS.items()}
-    listed = {name: {"file": f"{url}/{name}", "sha256": digest} for name, digest in digests.items()}
-    (tmp_path / "dl4j/jars.yml").write_text(yaml.safe_dump({"mirror_files": listed}))
+    mirror_files = {name: {"file": f"{url}/{name}", "sha256": digest} for name, digest in digests.items()}
+    (tmp_path / "dl4j/jars.yml").write_text(yaml.safe_dump({"mirror_files": mirror_files}))
     return tmp_path / "dl4j"
 
 

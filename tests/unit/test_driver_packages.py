@@ -54,7 +54,7 @@ def dependencies(major: str, version: str) -> dict[str, tuple[frozenset[str], fr
     """Every package of NVIDIA's driver with what it requires ("name = version" where it is tied) and provides."""
     spec = "nvidia-driver-el7" if major == "7" else "nvidia-driver"
     macros = {"driver": version, "dist": f".el{major}", "kver": "1", "krel": "1.el9", "kbuild": "1", "files_dir": "x"}
-    queried = subprocess.run(
+    completed = subprocess.run(
         [
             *("rpmspec", "--query", "--target", "x86_64"),
             *(word for key, value in macros.items() for word in ("--define", f"{key} {value}")),
@@ -66,7 +66,7 @@ def dependencies(major: str, version: str) -> dict[str, tuple[frozenset[str], fr
         text=True,
     )
     relations: dict[str, tuple[set[str], set[str]]] = {}
-    for kind, _, text in (line.partition(" ") for line in queried.stdout.splitlines()):
+    for kind, _, text in (line.partition(" ") for line in completed.stdout.splitlines()):
         if kind == "N":
             requires, provides = relations.setdefault(text, (set(), {text}))
         elif kind == "R":
@@ -85,8 +85,8 @@ def installed_with(major: str, version: str, names: list[str]) -> set[str]:
         if name in installed_names:
             continue
         installed_names.add(name)
-        for required in relations[name][0]:
-            providers = [provider for provider, (_, provides) in relations.items() if required.split()[0] in provides]
+        for line in relations[name][0]:
+            providers = [provider for provider, (_, provides) in relations.items() if line.split()[0] in provides]
             if providers and not installed_names & set(providers) and not set(waiting) & set(providers):
                 waiting += [provider for provider in providers if provider in names] or providers[:1]
     return installed_names
@@ -103,9 +103,9 @@ def test_nvidia_has_every_package_that_is_named(major: str, version: str) -> Non
 @pytest.mark.parametrize(("major", "version"), RELEASES)
 @pytest.mark.parametrize("part", ["NVML", "cuda-libs", "cuda", "modprobe", "persistenced", "latest-dkms"])
 def test_every_part_that_computing_needs_is_installed(major: str, version: str, part: str) -> None:
-    installed = installed_with(major, version, named(major, version))
+    names = installed_with(major, version, named(major, version))
     suffixes = ("-ml", "-NVML") if part == "NVML" else (part, f"{part}-latest-dkms")
-    assert any(name.endswith(suffixes) for name in installed)
+    assert any(name.endswith(suffixes) for name in names)
 
 
 @pytest.mark.parametrize("version", ["470.82.01", "535.104.05"])
@@ -153,8 +153,8 @@ def test_a_missing_version_has_a_way_out(major: str, inputs: dict[str, str], wor
     ],
 )
 def test_packages_that_the_other_branch_does_without_leave(installed: str, version: str, leaving: list[str]) -> None:
-    newer = ["libnvidia-ml", "libnvidia-cfg"] if installed >= "560" else ["nvidia-driver-devel"]
-    names = ["nvidia-driver-cuda", "nvidia-driver", "nvidia-driver-libs", *newer, "kmod-nvidia-latest-dkms"]
+    other_names = ["libnvidia-ml", "libnvidia-cfg"] if installed >= "560" else ["nvidia-driver-devel"]
+    names = ["nvidia-driver-cuda", "nvidia-driver", "nvidia-driver-libs", *other_names, "kmod-nvidia-latest-dkms"]
     if version < "560" <= installed:
         names = names[:1] + names[3:]
     driver = packages("9", version, {name: [f"3:{installed}-1.el9"] for name in names})
@@ -262,10 +262,10 @@ def test_dcgm_changes_beside_its_driver_and_only_what_this_role_installed_leaves
 
 def debian() -> list[dict[str, Any]]:
     """The fixture packages of Debian 12."""
-    described, listed = (
+    descriptions, package_names = (
         yaml.safe_load((SPECS.parent / f"{name}.yml").read_text(encoding="utf-8")) for name in ("debian", "packages")
     )
-    return list(gpu_debs.packages(described, listed["debian12"]))
+    return list(gpu_debs.packages(descriptions, package_names["debian12"]))
 
 
 def test_the_fixtures_of_debian_have_every_package_that_is_named() -> None:
@@ -273,17 +273,17 @@ def test_the_fixtures_of_debian_have_every_package_that_is_named() -> None:
     names = [part["name"] for part in [*driver.parts(), *driver.headers()]] + list(driver.unversioned)
     assert set(names) - {package["name"] for package in fixtures} == set()
     # The role pins what comes of these sources: all parts of a driver are of one version.
-    pinned = [package for package in fixtures if package["source"] == "nvidia-graphics-drivers"]
-    assert {package["version"] for package in pinned} == {"535.216.01-1", "535.261.03-1"}
+    drivers = [package for package in fixtures if package["source"] == "nvidia-graphics-drivers"]
+    assert {package["version"] for package in drivers} == {"535.216.01-1", "535.261.03-1"}
 
 
 def test_every_dependency_of_a_debian_fixture_is_a_fixture_of_the_same_version() -> None:
     packages = debian()
-    offered = {deb["name"] for deb in packages}
-    offered |= {word.split()[0] for deb in packages for word in deb.get("provides", "").split(",") if word.strip()}
+    capabilities = {deb["name"] for deb in packages}
+    capabilities |= {word.split()[0] for deb in packages for word in deb.get("provides", "").split(",") if word.strip()}
     for deb in packages:
         for dependency in filter(None, deb.get("depends", "").split(",")):
-            assert {choice.split()[0] for choice in dependency.split("|")} & offered, (deb["name"], dependency)
+            assert {choice.split()[0] for choice in dependency.split("|")} & capabilities, (deb["name"], dependency)
             assert f"= {deb['driver']}" in dependency or " (= " not in dependency
 
 
@@ -291,9 +291,9 @@ def test_every_dependency_of_a_debian_fixture_is_a_fixture_of_the_same_version()
     ("family", "kernel"), [("RedHat", "kernel-core"), ("RedHat", "kernel"), ("Debian", "linux-image-6.1.0-31-amd64")]
 )
 def test_headers_never_come_with_another_kernel(family: str, kernel: str) -> None:
-    excluded = (debian_packages() if family == "Debian" else packages("9", "535.261.03")).excluded
-    assert any(fnmatch.fnmatchcase(kernel, pattern) for pattern in excluded)
-    assert not any(fnmatch.fnmatchcase("linux-headers-6.1.0-31-amd64", pattern) for pattern in excluded)
+    patterns = (debian_packages() if family == "Debian" else packages("9", "535.261.03")).excluded
+    assert any(fnmatch.fnmatchcase(kernel, pattern) for pattern in patterns)
+    assert not any(fnmatch.fnmatchcase("linux-headers-6.1.0-31-amd64", pattern) for pattern in patterns)
 
 
 DOCS = (REPOSITORY / "docs" / "gpu_packages.md").read_text(encoding="utf-8")
@@ -330,10 +330,10 @@ def test_the_page_has_the_packages_of_each_branch_and_no_others(
     by_name, with_it, other_packages = row(heading, branch)
     names = named(major, version)
     assert by_name - {"kmod-nvidia-open-dkms"} == set(names)
-    installed = installed_with(major, version, names)
-    external_names = required(major, version, installed)
+    installed_packages = installed_with(major, version, names)
+    external_names = required(major, version, installed_packages)
     nvidias = {name for name in external_names if name.endswith("-plugin-nvidia")}
-    assert with_it == installed - set(names) | nvidias
+    assert with_it == installed_packages - set(names) | nvidias
     patterns = {word for word in other_packages if "*" in word}
     other_names = {
         name for name in external_names - nvidias if not any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
@@ -354,9 +354,9 @@ def test_the_commands_for_a_mirror_fetch_every_package_that_is_named(
 ) -> None:
     commands = re.sub(r"\\\n", "", section(heading)).splitlines()
     (command,) = [line for line in commands if line.strip().startswith(begins) and f"-{version} " in line]
-    fetched = re.findall(rf"(\S+)-{re.escape(version)}\b", command)
-    missing = set(named(major, version)) - installed_with(major, version, fetched)
-    assert missing <= ({"kmod-nvidia-latest-dkms"} if "kmod-nvidia-open-dkms" in fetched else set())
+    names = re.findall(rf"(\S+)-{re.escape(version)}\b", command)
+    missing_packages = set(named(major, version)) - installed_with(major, version, names)
+    assert missing_packages <= ({"kmod-nvidia-latest-dkms"} if "kmod-nvidia-open-dkms" in names else set())
 
 
 def test_the_page_has_the_packages_of_debian() -> None:

@@ -42,8 +42,8 @@ pytestmark = pytest.mark.skipif(
 
 def rpms(major: str, version: str) -> dict[str, Any]:
     """The packages of a release; a version without a public spec is as the last branch that has one."""
-    of_system = [row for row in RELEASES if row["system"] == major]
-    release = next((row for row in of_system if version in row["versions"]), of_system[-1])
+    rows = [row for row in RELEASES if row["system"] == major]
+    release = next((row for row in rows if version in row["versions"]), rows[-1])
     packages: dict[str, Any] = json.loads(re.sub(r"\bV\b", version, json.dumps(release["packages"])))
     return packages
 
@@ -84,9 +84,9 @@ class System:
     def add(self, where: Any, name: str, found: Any) -> None:
         package = where.add_solvable()
         package.name, package.evr, package.arch = name, found["evr"], "x86_64"
-        own = [f"{capability} = {found['evr']}" for capability in (name, f"{name}(x86-64)")]
+        own_capabilities = [f"{capability} = {found['evr']}" for capability in (name, f"{name}(x86-64)")]
         for kind in ("requires", "provides", "conflicts", "obsoletes"):
-            for text in [*found.get(kind, []), *(own if kind == "provides" else [])]:
+            for text in [*found.get(kind, []), *(own_capabilities if kind == "provides" else [])]:
                 getattr(package, f"add_{kind}")(self.dependency(text))
 
     def solve(self, names: list[str], leaving: Sequence[str] = ()) -> set[Rpm]:
@@ -140,9 +140,9 @@ def changed(
             {name: [f"3:{number}-1.el{major}"] for name, number in installed},
         ),
     )
-    planned = driver_work(driver_hosts.request(version=version, upgrade_allowed=True, **inputs), host).installation
-    names = [f"{part['name']}-{part['version']}" for part in planned.packages if isinstance(part, dict)]
-    solution = System(major, repository, installed).solve(names, planned.leaving)
+    installation = driver_work(driver_hosts.request(version=version, upgrade_allowed=True, **inputs), host).installation
+    names = [f"{part['name']}-{part['version']}" for part in installation.packages if isinstance(part, dict)]
+    solution = System(major, repository, installed).solve(names, installation.leaving)
     assert major != "7" or {"-".join(pair) for pair in solution} <= set(names)  # yum downgrades only what is named
     return solution
 

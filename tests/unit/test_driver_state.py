@@ -180,9 +180,9 @@ def test_only_dkms_builds_modules(inputs: dict[str, Any]) -> None:
 )
 def test_a_kernel_without_its_module_is_told_with_what_dkms_says(inputs: dict[str, Any], words: str) -> None:
     failed_result = {"item": {"kernel": NEW}, "rc": 10, "stderr": "Error! Bad return status\nfor module build"}
-    ran = [failed_result, {"skipped": True}]
+    results = [failed_result, {"skipped": True}]
     current_host = host(modules={OLD: module(OLD), NEW: None})
-    (problem,) = driver_state.module_problems(request(**inputs), current_host, host(), ran)
+    (problem,) = driver_state.module_problems(request(**inputs), current_host, host(), results)
     assert problem.startswith(f"Kernel {NEW} of data1 requires the proprietary module 550.54.15 built for it,")
     assert f"but has none; modules exist for: {OLD}. " in problem
     assert "dkms ended with status 10: Error! Bad return status for module build." in problem
@@ -307,11 +307,11 @@ def test_nouveau_and_what_uses_the_module_leave_before_the_new_one_is_loaded() -
 
 def test_a_host_keeps_nouveau_until_its_modules_are_verified_and_versions_are_locked_before() -> None:
     files = [step for step in order("main") if step.endswith(".yml")]
-    verified = files.index("verify_module.yml")
-    assert files.index("package.yml") < verified < files.index("nouveau.yml") < files.index("activate.yml")
+    position = files.index("verify_module.yml")
+    assert files.index("package.yml") < position < files.index("nouveau.yml") < files.index("activate.yml")
     assert files[0] == "preflight.yml"
     # NVIDIA's packages end well although dkms failed (%post with "|| :"); verify_module.yml is the first to see it.
-    assert files[verified - 1] == "lock.yml"
+    assert files[position - 1] == "lock.yml"
 
 
 def test_dkms_forgets_the_sites_key_before_it_is_removed() -> None:

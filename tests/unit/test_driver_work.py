@@ -186,11 +186,11 @@ def test_gpus_must_be_idle_only_if_their_driver_goes(
 )
 @pytest.mark.parametrize("tied", [False, True])
 def test_a_kernel_is_asked_for_with_what_its_module_needs(build: str, module: dict[str, str], tied: bool) -> None:
-    matched = {"name": "kernel-devel-matched", "version": NEXT}
+    devel = {"name": "kernel-devel-matched", "version": NEXT}
     headers = {"kernel-devel-matched": ["5.14.0-427.18.1.el9_4"]} if tied else {}
     planned_work = work({**KERNEL, "build": build}, driver=installed(), header_packages=headers)
     assert planned_work.checks[-1].title == f"Kernel {NEXT}"
-    assert list(planned_work.checks[-1].packages) == [{"name": "kernel", "version": NEXT}, module] + [matched] * tied
+    assert list(planned_work.checks[-1].packages) == [{"name": "kernel", "version": NEXT}, module] + [devel] * tied
     assert all(
         not package["name"].startswith("kmod-") for package in planned_work.kernel_packages
     )  # it is the driver's transaction
@@ -215,9 +215,9 @@ def test_what_dkms_requires_of_the_kernels_headers_is_checked_before_anything_ch
     major: str, build: str, kernels: Any, headers: Any, asked: bool
 ) -> None:
     planned_work = work({"build": build}, major=major, kernel_packages=kernels, header_packages=headers)
-    required = planned_work.checks[0].packages
-    assert ({"name": "dkms", "least": ""} in required) is (build == "dkms")
-    assert ({"name": "kernel-devel-matched", "version": NEW.removesuffix(".x86_64")} in required) is asked
+    packages = planned_work.checks[0].packages
+    assert ({"name": "dkms", "least": ""} in packages) is (build == "dkms")
+    assert ({"name": "kernel-devel-matched", "version": NEW.removesuffix(".x86_64")} in packages) is asked
 
 
 @pytest.mark.parametrize(
@@ -258,13 +258,13 @@ def test_an_installed_driver_asks_no_repository() -> None:
 
 def test_debian_removes_the_module_of_the_other_kind_first_and_rhel_in_the_transaction() -> None:
     other_driver = installed("550.54.15", ("nvidia-open-kernel-dkms", "libcuda1"))
-    planned = work(driver=other_driver, **DEBIAN)
-    debian = planned.installation
+    planned_work = work(driver=other_driver, **DEBIAN)
+    debian = planned_work.installation
     assert (debian.removed_first, debian.leaving, debian.exclude) == (("nvidia-open-kernel-dkms",), (), ())
     assert debian.packages[-2:] == ("nvidia-persistenced", "nvidia-modprobe")
-    (solved,) = planned.transactions
-    assert (solved.leaving, solved.exclude) == (("libnvidia-*",), ("linux-image-*",))
-    assert set(debian.removed_first) <= set(planned.unlock)  # which may leave, too
+    (transaction,) = planned_work.transactions
+    assert (transaction.leaving, transaction.exclude) == (("libnvidia-*",), ("linux-image-*",))
+    assert set(debian.removed_first) <= set(planned_work.unlock)  # which may leave, too
     rhel = work({"module": "open"}, driver=installed()).installation
     assert (rhel.removed_first, rhel.leaving) == ((), ("kmod-nvidia-latest-dkms",))
     assert "kernel" in rhel.exclude
@@ -289,9 +289,9 @@ def test_each_transaction_is_solved_before_anything_changes(
     assert [transaction.title for transaction in planned_work.transactions] == titles
     for transaction in planned_work.transactions:
         if transaction.title.startswith("Driver"):
-            planned = planned_work.installation
-            assert (transaction.packages, transaction.exclude) == (planned.packages, planned.exclude)
-            assert transaction.leaving == planned.leaving == ("libnvidia-ml",) * bool(version)
+            installation = planned_work.installation
+            assert (transaction.packages, transaction.exclude) == (installation.packages, installation.exclude)
+            assert transaction.leaving == installation.leaving == ("libnvidia-ml",) * bool(version)
 
 
 @pytest.mark.parametrize(
@@ -327,8 +327,8 @@ def test_the_run_file_installs_everything_once_and_then_modules() -> None:
     host_facts = {"driver": {"source": "runfile", "version": "550.54.15"}}
     modules = {OLD: module(OLD), NEW: module(NEW)}
     assert runs(work(RUNFILE, **host_facts, modules=modules)) == []
-    for wrong in (None, module(NEW, version="535.104.05"), module(NEW, open=True), module(NEW, other_kernel=True)):
-        planned_work = work(RUNFILE, **host_facts, modules={**modules, NEW: wrong})
+    for variant in (None, module(NEW, version="535.104.05"), module(NEW, open=True), module(NEW, other_kernel=True)):
+        planned_work = work(RUNFILE, **host_facts, modules={**modules, NEW: variant})
         assert runs(planned_work) == [(NEW, True)]
         assert not planned_work.installs_everything
     interrupted_work = work(RUNFILE, **host_facts, modules=modules, files={"installing": True})
@@ -410,8 +410,8 @@ def test_removal_goes_by_the_record_of_what_the_host_had(
     )
     assert (planned_work.removal.runfile, planned_work.removal.arguments) == (runfile, arguments)
     assert (planned_work.removal.unit, planned_work.removal.images) == (unit, settings)
-    without = work({"state": "absent"}, records={"before": before}, boot_arguments={OLD: ["ro"]})
-    assert without.removal.arguments == (), "no kernel has one"
+    second_work = work({"state": "absent"}, records={"before": before}, boot_arguments={OLD: ["ro"]})
+    assert second_work.removal.arguments == (), "no kernel has one"
 
 
 @pytest.mark.parametrize(("record", "removed"), [({"stream": False}, True), ({"stream": True}, False), ({}, False)])
@@ -433,8 +433,8 @@ def test_removal_unholds_what_the_role_held_and_an_upgrade_only_the_driver() -> 
 
 def test_every_record_of_the_role_is_removed_with_it() -> None:
     tasks = yaml.safe_load((ROLE / "remove_settings.yml").read_text(encoding="utf-8"))
-    (removed,) = [task["loop"] for task in tasks if "__nvidia_driver_records }}-{{ item" in str(task)]
-    assert set(removed) == {f"{name.replace('_', '-')}.json" for name in RECORDS} | {"unfinished", "leaving"}
+    (names,) = [task["loop"] for task in tasks if "__nvidia_driver_records }}-{{ item" in str(task)]
+    assert set(names) == {f"{name.replace('_', '-')}.json" for name in RECORDS} | {"unfinished", "leaving"}
 
 
 @pytest.mark.parametrize(

@@ -102,11 +102,11 @@ def steps(root: Path) -> list[tuple[Any, dict[str, Any]]]:
     source = {"environment": path, "mirror_url": "http://127.0.0.1:9", "mirror_ca": None, "mirror_login": None}
     source.update(python=None, timeout=5)
     lock = "# Lock\n" + "".join(f"\n{sections[name]}" for name in sections)
-    sealed = {"path": path, "stack": STACK, "digest": ENVIRONMENT.rpartition("-")[2], "lock": lock, "imports": ["six"]}
+    seal = {"path": path, "stack": STACK, "digest": ENVIRONMENT.rpartition("-")[2], "lock": lock, "imports": ["six"]}
     active: dict[str, Any] = {"root": str(root), "path": path, "state": "active", "keep": 1, "keep_names": []}
     return [
         *((locked_packages, {**source, "component": name, "lock": sections[name]}) for name in sections),
-        (environment_seal, {**sealed, "timeout": 5}),
+        (environment_seal, {**seal, "timeout": 5}),
         (environment_activate, {**active, "previous": "", "timeout": 5, "principal": "", "keytab": ""}),
     ]
 
@@ -116,11 +116,11 @@ def test_the_modules_leave_the_environment_as_it_is(root: Path) -> None:
     directory = root / "opt/deeplearning"
     environment = directory / "envs" / f"{ENVIRONMENT}.1"
     link = directory / "current"
-    before, switched = content(environment), (link.lstat().st_ino, link.lstat().st_mtime)
+    before, link_status = content(environment), (link.lstat().st_ino, link.lstat().st_mtime)
     results = [module.work(Module(parameters, False)) for module, parameters in steps(directory)]
     assert [result["changed"] for result in results] == [False] * 4 + [True]
     assert content(environment) == before
-    assert (link.lstat().st_ino, link.lstat().st_mtime) == switched
+    assert (link.lstat().st_ino, link.lstat().st_mtime) == link_status
     assert f"active:  {ENVIRONMENT}\n" in (directory / "CURRENT.txt").read_text(encoding="utf-8")
     assert [module.work(Module(parameters, False))["changed"] for module, parameters in steps(directory)] == [False] * 5
     assert [row.component for row in planned(root).rows if row.component == "environment"] == []

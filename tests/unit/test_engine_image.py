@@ -55,19 +55,19 @@ def test_every_stack_has_a_dockerfile_whose_files_are_there(name: str) -> None:
         work = engine_image.work(given(name, python=python))
         lines = text_of(work).splitlines()
         assert lines[1] == f"FROM {BASE}"
-        copied = [word for line in lines if line.startswith("COPY ") for word in line.split()[1:-1]]
-        assert sorted(copied) == sorted(set(work["files"]) - {"Dockerfile"})
+        files = [word for line in lines if line.startswith("COPY ") for word in line.split()[1:-1]]
+        assert sorted(files) == sorted(set(work["files"]) - {"Dockerfile"})
         assert not [line for line in lines if " pip " in line]  # the build has a network
         installs = work["install"].split(" && ")[:-1]
         assert installs
         options = (f"python{python} -m pip install ", " --no-index ", " --only-binary :all: ", " --require-hashes ")
         assert all(option in line for line in installs for option in options)
-        required = "".join(text_of(work, file) for file in work["files"] if file.startswith("requirements"))
+        requirements = "".join(text_of(work, file) for file in work["files"] if file.startswith("requirements"))
         entries = {entry.sha256: entry for entry in stack.lock(python).entries if entry.project != "virtualenv"}
         assert {entry["sha256"] for entry in work["wheels"]} == set(entries)
-        expected_hashes = {sha256 for sha256, entry in entries.items() if source_wheels.is_wheel(entry.name)}
-        expected_hashes |= {source_wheels.RECIPES[sha256].sha256 for sha256 in set(entries) - expected_hashes}
-        assert set(re.findall(r"(?:[.]whl|==\S+) --hash=sha256:(\w{64})$", required, re.MULTILINE)) == expected_hashes
+        hashes = {sha256 for sha256, entry in entries.items() if source_wheels.is_wheel(entry.name)}
+        hashes |= {source_wheels.RECIPES[sha256].sha256 for sha256 in set(entries) - hashes}
+        assert set(re.findall(r"(?:[.]whl|==\S+) --hash=sha256:(\w{64})$", requirements, re.MULTILINE)) == hashes
         assert bool(stack.version("cuda")) is any(line.startswith("ENV LD_LIBRARY_PATH=") for line in lines)
 
 
@@ -193,8 +193,8 @@ class Host:
         # One small file in place of the stack's.
         wheel = {**self.mirror.artifact("six-1.0-py3-none-any.whl", b"six"), "file": "six-1.0-py3-none-any.whl"}
         places.update(mirror_url=self.mirror.url, wheels=[wheel], install=work["install"])
-        fixed = {"base": BASE, "socket": "/run/docker.sock", "probe": PROBE.read_text(), "wait": 2, **places}
-        return host_modules.run("engine_image", **{**arguments, **fixed, **changed})
+        constants = {"base": BASE, "socket": "/run/docker.sock", "probe": PROBE.read_text(), "wait": 2, **places}
+        return host_modules.run("engine_image", **{**arguments, **constants, **changed})
 
 
 @pytest.fixture
@@ -408,8 +408,8 @@ def test_an_image_is_asked_for_versions_libraries_and_imports(tmp_path: Path) ->
     assert answer["problems"][0].startswith("nothing must be 1.0 but is missing")
     assert re.match(r"pyyaml must be 0\.1 but is \d", answer["problems"][1])
     assert "libno.so.1 must load but does not: libno.so.1: cannot open shared object file" in answer["problems"][2]
-    missing = "ModuleNotFoundError: No module named 'no_such_module'"
-    assert answer["problems"][3] == f"no_such_module must be importable, but is not: {missing}"
+    error = "ModuleNotFoundError: No module named 'no_such_module'"
+    assert answer["problems"][3] == f"no_such_module must be importable, but is not: {error}"
 
 
 def test_a_library_that_nobody_has_is_a_problem_and_the_drivers_is_none(

@@ -302,16 +302,16 @@ def test_of_two_runs_at_once_only_the_one_with_the_lock_makes_directories(site):
 
 
 def test_a_run_that_must_wait_too_long_names_the_holder(site):
-    entered, leave = threading.Event(), threading.Event()
+    entry_event, leave = threading.Event(), threading.Event()
 
     def hold() -> None:
         with host_lock.HostLock("Spark 3.5.8", 1, str(site.root)):
-            entered.set()
+            entry_event.set()
             leave.wait(20)
 
     thread = threading.Thread(target=hold)
     thread.start()
-    entered.wait(10)
+    entry_event.wait(10)
     try:
         with pytest.raises(host_lock.HostLocked, match=r"Spark 3\.5\.8 \(process \d+\) has held"):
             site.install("pip", timeout=1)

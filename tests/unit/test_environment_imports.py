@@ -122,11 +122,11 @@ def test_the_probe_imports_in_a_cell_and_asks_hdfs_as_nobody(done: Site) -> None
 
 
 def test_what_a_wheel_has_for_every_start_of_python_does_not_run_as_root(with_pip: Site, tmp_path: Path) -> None:
-    ran = tmp_path / "ran"
-    (with_pip.packages / "evil.pth").write_text(f"import os; open({str(ran)!r}, 'w')\n")
+    mark = tmp_path / "ran"
+    (with_pip.packages / "evil.pth").write_text(f"import os; open({str(mark)!r}, 'w')\n")
     with_pip.install("tensorflow")
     assert list(with_pip.packages.glob("__pycache__/six.*")), "it was compiled"
-    assert not ran.exists()
+    assert not mark.exists()
 
 
 def test_the_python_2_7_of_virtualenv_finds_its_library_without_site(tmp_path: Path) -> None:

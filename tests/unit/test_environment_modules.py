@@ -57,8 +57,8 @@ def test_pip_reads_what_was_installed(site):
     site.take_real_pip()
     site.everything()
     pip = site.path / "bin" / "pip"
-    listed = subprocess.check_output([pip, "list", "--format=freeze"], text=True).split()
-    assert {"tensorflow==1.0", "six==1.0", "keras==1.0"} <= set(listed)
+    requirements = subprocess.check_output([pip, "list", "--format=freeze"], text=True).split()
+    assert {"tensorflow==1.0", "six==1.0", "keras==1.0"} <= set(requirements)
     assert "six.py" in subprocess.check_output([pip, "show", "--files", "six"], text=True)
     assert subprocess.check_output([pip, "check"], text=True).startswith("No broken requirements")
 
@@ -445,21 +445,21 @@ def test_two_installations_of_a_lock_have_the_same_bytes_and_times(site, tmp_pat
 
     site.lines["keras"] = [site.mirror.add(wheel(tmp_path, "keras", scripts={"tool": "#!python\n"}))]
     site.everything()
-    first, sealed = files(site.tree), digest()
+    first, tree_digest = files(site.tree), digest()
     shutil.rmtree(site.root)
     site.everything()
-    assert (files(site.tree), digest()) == (first, sealed)
+    assert (files(site.tree), digest()) == (first, tree_digest)
     shutil.rmtree(site.tree / "lib")
     site.everything()
     assert site.tree.name.endswith(".2")
-    assert (files(site.tree), digest()) == (first, sealed)
+    assert (files(site.tree), digest()) == (first, tree_digest)
     assert {moment for moment, _ in first.values()} == {wheel_files.TIME}
 
 
 def test_bytecode_is_loaded_without_looking_at_its_source(done):
     """A source whose time changes must not make root's Python write new bytecode, nor users' Pythons compile it each time."""
-    [compiled] = (done.packages / "__pycache__").glob("six.*")
-    assert compiled.read_bytes()[4:8] == b"\x01\x00\x00\x00"  # PEP 552: by hash of the source, not checked
+    [pyc] = (done.packages / "__pycache__").glob("six.*")
+    assert pyc.read_bytes()[4:8] == b"\x01\x00\x00\x00"  # PEP 552: by hash of the source, not checked
 
 
 def test_added_files_are_reported_and_nothing_else(done):
@@ -479,9 +479,9 @@ def test_an_environment_is_read_once_by_its_name_and_additions_are_no_problem(tm
     (done.packages / "extra.py").write_text("")
     facts = host_reader.read(str(tmp_path / "host"))["deeplearning"]
     assert facts["current"] == done.path.name
-    added = [str((done.packages / "extra.py").relative_to(done.tree))]
+    additions = [str((done.packages / "extra.py").relative_to(done.tree))]
     [(name, environment)] = facts["environments"].items()
-    assert (name, environment["problem"], environment["added"]) == (done.path.name, None, added)
+    assert (name, environment["problem"], environment["added"]) == (done.path.name, None, additions)
     assert environment["contents"] == environment_tree.seal_of(str(done.tree))["contents_sha256"]
     version = subprocess.run([done.tree / "bin/python", "--version"], check=True, capture_output=True, text=True).stdout
     assert environment["python"].split()[0] == version.split()[1]

@@ -69,10 +69,10 @@ def test_current_txt_changes_nothing_where_nothing_changed(done):
 @pytest.mark.parametrize("lose", ["CURRENT.txt", f"envs/{NAME}.client/CURRENT.txt"])
 def test_a_host_of_an_earlier_version_gets_current_txt_with_the_time_of_its_switch(done, lose):
     (done.root / lose).unlink()
-    switched = time.strftime(notice.TIME, time.gmtime(os.lstat(done.root / "current").st_mtime))
+    switch_time = time.strftime(notice.TIME, time.gmtime(os.lstat(done.root / "current").st_mtime))
     assert done.activate(check=True)["changed"] is True
     assert done.activate()["changed"] is True
-    assert told(done)["since"] == switched
+    assert told(done)["since"] == switch_time
     assert done.activate()["changed"] is False
 
 

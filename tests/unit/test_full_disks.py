@@ -30,8 +30,8 @@ def spark(root: Path, path: Path) -> dict[str, Any]:
 
 
 def cudnn(root: Path, path: Path) -> dict[str, Any]:
-    packed, sha256 = archive(root, "cudnn", "lib/libcudnn.so.8")
-    return {"archive": packed, "path": str(path / "cudnn-8"), "sha256": sha256, "root": str(root / "deeplearning")}
+    tarball, sha256 = archive(root, "cudnn", "lib/libcudnn.so.8")
+    return {"archive": tarball, "path": str(path / "cudnn-8"), "sha256": sha256, "root": str(root / "deeplearning")}
 
 
 @pytest.mark.parametrize(("module", "arguments"), [("spark_home", spark), ("unpacked_archive", cudnn)])
@@ -129,10 +129,10 @@ def test_a_reserve_that_another_process_uses_meanwhile_is_not_kept_and_no_error(
     assert not room.keep_reserve(str(tmp_path))
     monkeypatch.undo()
     assert room.keep_reserve(str(tmp_path))
-    listed = room.os.listdir
-    monkeypatch.setattr(room.os, "listdir", lambda path: [*listed(path), "gone"])
+    listdir = room.os.listdir
+    monkeypatch.setattr(room.os, "listdir", lambda path: [*listdir(path), "gone"])
     assert room.release_reserve(str(tmp_path))
-    assert listed(str(tmp_path)) == []
+    assert listdir(str(tmp_path)) == []
 
 
 def test_a_run_takes_a_host_whose_disk_is_full_by_the_reserve(small: Callable[[str], Path]) -> None:

@@ -25,10 +25,10 @@ def answer(slow: dict[str, int] | None = None, nvlink: str = "NV2", outcome: str
     speeds = {"host to GPU": 12_300, "GPU to host": 13_100, "memory": 720_000, "GPU to GPU": 48_000}
     measures = []
     for gpu, peer in (GPUS, GPUS[::-1]):
-        own = {**speeds, **(slow or {})} if gpu == GPUS[0] else speeds
-        measures += [measure(gpu, kind, own[kind]) for kind in ("host to GPU", "GPU to host")]
-        measures.append(measure(gpu, "memory", own["memory"], link="", limit=898_048))
-        measures.append(measure(gpu, "GPU to GPU", own["GPU to GPU"], peer, nvlink, 51_562))
+        gpu_speeds = {**speeds, **(slow or {})} if gpu == GPUS[0] else speeds
+        measures += [measure(gpu, kind, gpu_speeds[kind]) for kind in ("host to GPU", "GPU to host")]
+        measures.append(measure(gpu, "memory", gpu_speeds["memory"], link="", limit=898_048))
+        measures.append(measure(gpu, "GPU to GPU", gpu_speeds["GPU to GPU"], peer, nvlink, 51_562))
     results = [{"name": name, "outcome": outcome, "message": "text", "question": "?"} for name in STEPS]
     return {"results": results, "cards": dict.fromkeys(GPUS, CARD), "measures": measures}
 
@@ -69,8 +69,8 @@ def test_what_is_slower_than_on_the_others_is_in_one_table() -> None:
 def test_other_cards_and_other_ways_are_not_compared() -> None:
     other_answer = answer({"host to GPU": 3_000, "memory": 240_000})
     other_answer["cards"] = dict.fromkeys(GPUS, "Tesla T4")
-    through = answer({"GPU to GPU": 5_000}, nvlink="SYS")
-    answers = hosts(data1=answer(), data2=answer(), data3=other_answer, data4=through)
+    sys_answer = answer({"GPU to GPU": 5_000}, nvlink="SYS")
+    answers = hosts(data1=answer(), data2=answer(), data3=other_answer, data4=sys_answer)
     assert gpu_acceptance.outliers(answers) == []
     assert "  Tesla V100-SXM2-16GB  GPU to GPU   SYS     2         5.0" in gpu_acceptance.text(answers)
 
@@ -93,11 +93,11 @@ def test_failures_and_hosts_without_an_answer_are_lines_and_refuse() -> None:
 
 
 def test_where_nothing_was_measured_nothing_is_accepted() -> None:
-    skipped = {**answer(outcome="SKIP"), "measures": []}
-    answers = hosts(edge1=skipped)
+    skipped_answer = {**answer(outcome="SKIP"), "measures": []}
+    answers = hosts(edge1=skipped_answer)
     assert "Not measured:\n  edge1: text" in gpu_acceptance.text(answers)
     assert "none was" in gpu_acceptance.refusal(answers)
-    assert gpu_acceptance.refusal(hosts(edge1=skipped, data1=answer())) == ""
+    assert gpu_acceptance.refusal(hosts(edge1=skipped_answer, data1=answer())) == ""
 
 
 @pytest.mark.parametrize(
@@ -112,10 +112,10 @@ def test_where_nothing_was_measured_nothing_is_accepted() -> None:
     ],
 )
 def test_an_answer_of_another_form_is_none(change: dict[str, Any]) -> None:
-    wrong = answer()
-    wrong["measures"][0].update(change)
+    invalid_answer = answer()
+    invalid_answer["measures"][0].update(change)
     with pytest.raises(typed.TypedError):
-        typed.read(gpu_acceptance.Acceptance, wrong)
+        typed.read(gpu_acceptance.Acceptance, invalid_answer)
 
 
 def test_names_of_cards_are_cut_to_one_line() -> None:

@@ -363,9 +363,9 @@ def test_the_command_prints_a_line_for_each_step_and_json(tmp_path, monkeypatch,
         f"{'SKIP' if name == 'nccl_all_reduce' else 'PASS'}  {name}" for name, _ in acceptance.STEPS
     ]
     assert cli.main(["--accept", "--json"]) == 0
-    printed = json.loads(capsys.readouterr().out)
-    assert sorted(printed) == ["cards", "measures", "results"]
-    assert len(printed["measures"]) == 8
+    report = json.loads(capsys.readouterr().out)
+    assert sorted(report) == ["cards", "measures", "results"]
+    assert len(report["measures"]) == 8
 
 
 @pytest.mark.parametrize(
@@ -411,12 +411,12 @@ def test_the_playbooks_script_prints_one_line_of_json_with_what_the_inventory_pr
     monkeypatch.setattr(acceptance, "Host", lambda: run.host)
     acceptance.main("3")
     (line,) = capsys.readouterr().out.splitlines()
-    printed = json.loads(line)
-    assert printed["results"][0]["message"].startswith("CUDA must list 3 GPUs but lists 2")
-    assert {measure["kind"] for measure in printed["measures"]} == {
+    report = json.loads(line)
+    assert report["results"][0]["message"].startswith("CUDA must list 3 GPUs but lists 2")
+    assert {measure["kind"] for measure in report["measures"]} == {
         "GPU to GPU",
         "GPU to host",
         "host to GPU",
         "memory",
     }
-    assert len(typed.read(gpu_acceptance.Acceptance, printed).measures) == 8
+    assert len(typed.read(gpu_acceptance.Acceptance, report).measures) == 8

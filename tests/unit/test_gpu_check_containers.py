@@ -41,9 +41,9 @@ def engine(tmp_path, monkeypatch):
         write(tmp_path, {**files, "/opt/deeplearning/etc/gpu-check.json": json.dumps(settings)})
         for name in libraries:
             (tmp_path / f"{place}/{name}.1".lstrip("/")).symlink_to(f"{name}.{library}")
-        listed = "".join(f"GPU {number}: Tesla T4 (UUID: GPU-{number})\n" for number in range(gpus))
+        listing = "".join(f"GPU {number}: Tesla T4 (UUID: GPU-{number})\n" for number in range(gpus))
         outputs = {
-            "nvidia-smi -L": (0, listed) if gpus else (6, "No devices were found"),
+            "nvidia-smi -L": (0, listing) if gpus else (6, "No devices were found"),
             "ldconfig": (0, ""),
             **(answers or {}),
         }
@@ -90,8 +90,8 @@ def test_an_engine_that_is_well_passes_everything_else(engine):
     machine = with_tensorflow(engine(), look(), hidden=look("/device:CPU:0", gpus=0))
     checks = {check["name"]: check for check in results(machine, [])}
     assert {name for name, check in checks.items() if check["outcome"] == "FAIL"} == set(), checks
-    skipped = {"linker_finds_cuda", "cudnn_version", "nccl_loads"}  # none is required on its host
-    assert {name for name, check in checks.items() if check["outcome"] == "SKIP"} == {*ON_THE_HOST, *skipped}
+    skipped_names = {"linker_finds_cuda", "cudnn_version", "nccl_loads"}  # none is required on its host
+    assert {name for name, check in checks.items() if check["outcome"] == "SKIP"} == {*ON_THE_HOST, *skipped_names}
     assert checks["device_nodes"]["message"] == f"1 GPUs, open for uid {os.getuid()}"
     assert checks["versions_agree"]["message"] == "535.104.05"
     assert checks["tensorflow_lists_gpus"]["message"] == "1 GPUs"  # of its host's two

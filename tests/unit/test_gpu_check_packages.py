@@ -60,8 +60,8 @@ def test_only_packages_of_the_gpu_layer_are_read(tmp_path):
     execute = machine.execute
     machine.execute = lambda argv, seconds=None: commands.append(list(argv)) or execute(argv)
     ask("package_files", machine)
-    [verified] = [argv for argv in commands if "--verify" in argv]
-    assert verified[4:] == ["libcublas-12-2", "libcudnn8", "nvidia-driver-cuda"]
+    [command] = [argv for argv in commands if "--verify" in argv]
+    assert command[4:] == ["libcublas-12-2", "libcudnn8", "nvidia-driver-cuda"]
 
 
 @pytest.mark.parametrize(

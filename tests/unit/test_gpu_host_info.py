@@ -313,11 +313,11 @@ def test_a_package_manager_that_does_not_answer_is_no_empty_answer(monkeypatch):
 
 
 def test_services_that_hold_a_gpu_without_work_are_those_that_are_active(tmp_path):
-    for listed, services in (
+    for listing, services in (
         ("dcgm-exporter.service loaded active\nnvidia-dcgm.service loaded active\n", ["nvidia-dcgm", "dcgm-exporter"]),
         (None, []),
     ):
-        answer = {"systemctl list-units": listed}
+        answer = {"systemctl list-units": listing}
         host = gpu_host_info.Host(str(tmp_path), run=lambda argv, answer=answer: answer.get(" ".join(argv[:2])))
         assert host.services() == services
 

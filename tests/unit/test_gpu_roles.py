@@ -40,9 +40,9 @@ def task(role: str, name: str, begins: str) -> Any:
 def answer(role: str, expression: Any, **variables: Any) -> Any:
     """What an expression becomes with the role's defaults and vars."""
     archives = read("cudnn", "vars/archives") if role == "cudnn" else {}
-    own = read(role, "vars/main") if role != "_cuda_package" else {}
+    private = read(role, "vars/main") if role != "_cuda_package" else {}
     defaults = read(role, "defaults/main") if role != "_cuda_package" else {}
-    return Templar(loader=DataLoader(), variables={**archives, **defaults, **own, **variables}).template(expression)
+    return Templar(loader=DataLoader(), variables={**archives, **defaults, **private, **variables}).template(expression)
 
 
 def holds(role: str, condition: str, **variables: Any) -> bool:
@@ -74,8 +74,8 @@ def test_the_roles_give_what_the_internal_role_takes() -> None:
     assert set(entries) == {"main", "preflight"}
     assert entries["main"]["options"] == entries["preflight"]["options"]
     for role in CALLERS:
-        checked = ArgumentSpecValidator(entries["main"]["options"]).validate({"_cuda_package": given(role)})
-        assert checked.error_messages == []
+        validation = ArgumentSpecValidator(entries["main"]["options"]).validate({"_cuda_package": given(role)})
+        assert validation.error_messages == []
 
 
 def test_the_internal_role_is_used_by_these_roles_alone_and_their_digests_cover_it() -> None:
@@ -252,16 +252,16 @@ ONE = {"cuda": "12.2", "cudnn": EIGHT, "nccl": NCCL}
 
 @pytest.mark.parametrize("role", CALLERS)
 def test_another_system_is_refused_before_anything_else(role: str) -> None:
-    changing = [
+    names = [
         task["name"]
         for task in read("_cuda_package", "tasks/preflight")
         if not {"gpu_host_info", "ansible.builtin.stat", "ansible.builtin.slurp", "ansible.builtin.debug"} & set(task)
         and "ansible.builtin.assert" not in task
     ]
-    assert changing == []
+    assert names == []
     host = {"family": "Debian", "distribution": "debian", "major": "12"}
-    applies, right, message = shared_check(role, "Check the system", host, **{f"{role}_versions": [ONE[role]]})
-    assert (applies, right) == (True, False)
+    applies, passes, message = shared_check(role, "Check the system", host, **{f"{role}_versions": [ONE[role]]})
+    assert (applies, passes) == (True, False)
     assert "on RHEL 7, 8 and 9 only, but data1 is debian 12." in message
     assert f"set {role}_versions: none. Nothing was changed." in message
     inputs = {f"{role}_versions": [ONE[role]], f"{role}_state": "absent"}
@@ -271,8 +271,8 @@ def test_another_system_is_refused_before_anything_else(role: str) -> None:
 @pytest.mark.parametrize("role", CALLERS)
 def test_a_licence_that_nobody_accepted_is_refused(role: str) -> None:
     inputs = {f"{role}_versions": [ONE[role]]}
-    applies, right, message = shared_check(role, "Check that NVIDIA's licence", {}, **inputs)
-    assert (applies, right) == (True, False)
+    applies, passes, message = shared_check(role, "Check that NVIDIA's licence", {}, **inputs)
+    assert (applies, passes) == (True, False)
     assert "nothing of NVIDIA's was downloaded" in message
     assert "set nvidia_license_accepted: true." in message
     assert shared_check(role, "Check that NVIDIA's licence", {}, **inputs, **{f"{role}_license_accepted": True})[1]
@@ -282,8 +282,8 @@ def test_a_licence_that_nobody_accepted_is_refused(role: str) -> None:
 def test_nothing_is_removed_under_a_job(role: str) -> None:
     record = {f"{role}_items": [ONE[role]], "cuda": ["12.2"], f"{role}_source": "package"}
     host = {"users": [{"pid": 7, "name": "python"}]}
-    applies, right, message = shared_check(role, "Check that no process", host, record)
-    assert (applies, right) == (True, False)
+    applies, passes, message = shared_check(role, "Check that no process", host, record)
+    assert (applies, passes) == (True, False)
     assert "python (pid 7)" in message
     assert not shared_check(role, "Check that no process", host, record, **{f"{role}_versions": [ONE[role]]})[0]
 
@@ -370,12 +370,12 @@ def test_half_a_toolkit_one_of_another_installer_and_one_that_lost_content_are_i
 def test_a_library_that_lost_its_content_is_removed_before_the_installer_runs(tmp_path: Path) -> None:
     """An installer may keep a file that exists. What others added, and what the role cudnn installed, stays."""
     library = toolkit(tmp_path)
-    added = tmp_path / "lib64/libadded.so"
-    for path in (library, added, tmp_path / "cudnn-8/lib/libcudnn.so.8"):
+    extra_library = tmp_path / "lib64/libadded.so"
+    for path in (library, extra_library, tmp_path / "cudnn-8/lib/libcudnn.so.8"):
         path.write_text("")
     toolkit_files.begin(str(tmp_path))
     assert not library.exists()
-    assert added.exists()
+    assert extra_library.exists()
     assert (tmp_path / "cudnn-8/lib/libcudnn.so.8").exists()
     assert (tmp_path / "bin/nvcc").exists()
     assert installs(tmp_path, managed=True)
@@ -410,15 +410,15 @@ def test_a_toolkit_that_lost_a_library_is_a_problem_of_the_receipt_also_of_the_n
     inputs = {"cuda_versions": ["11.8"], "cuda_source": "runfile", "cuda_profile_enabled": False}
     paths = [f"{tmp_path}{path}" for path in answer("cuda", "{{ cuda_paths }}", **inputs)]
     library = toolkit(tmp_path / "usr/local/cuda-11.8")
-    listed = library.parents[1] / ".deeplearning-runfile.json"
-    listed.write_text(listed.read_text().replace(str(tmp_path), ""))
+    file_list = library.parents[1] / ".deeplearning-runfile.json"
+    file_list.write_text(file_list.read_text().replace(str(tmp_path), ""))
     for path in [Path(path) for path in paths if not Path(path).exists()]:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("content")
 
     def problem() -> str | None:
-        content, missing = receipt.make_receipt("cuda", "aa", paths)
-        assert not missing
+        content, missing_paths = receipt.make_receipt("cuda", "aa", paths)
+        assert not missing_paths
         state = tmp_path / "opt/deeplearning/state/cuda.json"
         state.parent.mkdir(parents=True, exist_ok=True)
         state.write_text(json.dumps(content).replace(str(tmp_path), ""))
@@ -598,8 +598,8 @@ OF_CUDA = [
 )
 def test_a_later_run_sees_these_files_of_cuda(inputs: Any, paths: list[str]) -> None:
     assert answer("cuda", "{{ cuda_paths }}", **inputs) == paths
-    less = [path for path in paths if "profile" not in path]
-    assert answer("cuda", "{{ cuda_paths }}", **inputs, cuda_profile_enabled="no") == less
+    shorter_paths = [path for path in paths if "profile" not in path]
+    assert answer("cuda", "{{ cuda_paths }}", **inputs, cuda_profile_enabled="no") == shorter_paths
 
 
 @pytest.mark.parametrize("role", CALLERS)
@@ -624,8 +624,8 @@ def test_a_library_that_lost_its_content_is_a_problem_of_the_receipt(
         path.write_bytes(b"content")
     with library.open("r+b") as handle:
         handle.truncate(size)
-    content, missing = receipt.make_receipt(role, "aa", [str(tmp_path) + path for path in paths])
-    assert not missing
+    content, missing_paths = receipt.make_receipt(role, "aa", [str(tmp_path) + path for path in paths])
+    assert not missing_paths
     state = tmp_path / f"opt/deeplearning/state/{role}.json"
     state.parent.mkdir(parents=True)
     state.write_text(json.dumps(content).replace(str(tmp_path), ""))

@@ -75,8 +75,8 @@ def test_a_default_is_a_release_that_the_systems_repository_has(
     bare = gpu_stack.GpuHost(invented_hosts.host("data1", (), {}, node), target.Target())
     monkeypatch.setattr(gpu_stack.GpuHost, "required", lambda _, name: {"driver_branch": branch}.get(name, "396.00"))
     assert gpu_stack.driver_of_stack(bare) == ([release] if release else None)
-    missing = [text for text in gpu_conflicts.driver_contradictions(bare) if "Set nvidia_driver_version" in text]
-    assert bool(missing) is (release is None)
+    problems = [text for text in gpu_conflicts.driver_contradictions(bare) if "Set nvidia_driver_version" in text]
+    assert bool(problems) is (release is None)
 
 
 def test_the_licence_is_asked_for_what_the_stack_decides() -> None:
@@ -86,8 +86,8 @@ def test_the_licence_is_asked_for_what_the_stack_decides() -> None:
 
 
 def test_what_the_site_pins_is_taken_instead() -> None:
-    pinned = {**layer("450.80.02", "10.0", "7.6.4.38"), "cuda_versions": ["9.0", "10.0"]}
-    assert part(made(host(**ACCEPTED, **pinned))) == pinned
+    pins = {**layer("450.80.02", "10.0", "7.6.4.38"), "cuda_versions": ["9.0", "10.0"]}
+    assert part(made(host(**ACCEPTED, **pins))) == pins
 
 
 DEBIAN = {"id": "debian", "family": "Debian", "short": "debian12", "name": "Debian GNU/Linux 12 (bookworm)"}
@@ -142,11 +142,11 @@ def test_what_this_project_installed_stays_and_is_looked_after() -> None:
         cuda={"toolkits": {"10.0": "/usr/local/cuda-10.0"}, "cudnn": ["7", "7.6.4"]},
         managed={"cuda": ["10.0"], "cudnn": ["7.6.4.38"], "cudnn_items": [{"version": "7.6.4.38", "cuda": "10.0"}]},
     )
-    damaged = {"digest": "0" * 12, "problem": "/usr/lib64/libcuda.so.460.91.03 was changed"}
-    node["deeplearning"]["receipts"] = {role: damaged for role in gpu_stack.ROLES[:3]}
+    damaged_receipt = {"digest": "0" * 12, "problem": "/usr/lib64/libcuda.so.460.91.03 was changed"}
+    node["deeplearning"]["receipts"] = {role: damaged_receipt for role in gpu_stack.ROLES[:3]}
     answer = made(host(node, **ACCEPTED))
     assert part(answer) == layer("460.91.03", "10.0", "7.6.4.38")
-    assert {row.reason for row in gpu_rows(answer).values()} == {damaged["problem"]}
+    assert {row.reason for row in gpu_rows(answer).values()} == {damaged_receipt["problem"]}
 
 
 def test_the_libraries_of_the_stack_before_stay_for_its_environment() -> None:
@@ -244,8 +244,8 @@ def test_hosts_with_and_without_gpus_have_both_forms_of_a_set_in_one_environment
     assert "cuda_versions" not in edge1["gpu"]
     forms = ["tf1.4-cpu-py27-el7", "tf1.4-py27-el7"]
     assert [entry[0] for entry in answer.hosts["mirror1"]["mirror_environments"]] == forms
-    listed = mirror_contents.contents(both(), (), REPOSITORY, str)
-    assert sorted(name for name, _ in listed.environments) == forms
+    contents = mirror_contents.contents(both(), (), REPOSITORY, str)
+    assert sorted(name for name, _ in contents.environments) == forms
 
 
 def test_a_form_for_hosts_without_gpus_that_has_another_package_is_refused(
@@ -300,8 +300,8 @@ def test_a_wheel_that_is_linked_to_the_driver_gets_cudas_libraries_beside_it(mon
 def test_the_white_papers_set_takes_the_cudnn_that_exists_as_an_archive_only() -> None:
     gpu = made(host(deeplearning_request="tf1.4-py27-el7", **ACCEPTED)).hosts["data1"]["gpu"]
     assert (gpu["cudnn_versions"], gpu["cudnn_source"]) == ([{"version": "6.0.21", "cuda": "8.0"}], "tarball")
-    pinned = made(host(deeplearning_request="tf1.4-py27-el7", cudnn_source="package", **ACCEPTED)).hosts["data1"]
-    assert pinned["gpu"]["cudnn_source"] == "package"
+    host_plan = made(host(deeplearning_request="tf1.4-py27-el7", cudnn_source="package", **ACCEPTED)).hosts["data1"]
+    assert host_plan["gpu"]["cudnn_source"] == "package"
 
 
 def test_a_stack_for_the_cpu_decides_nothing() -> None:
