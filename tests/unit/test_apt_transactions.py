@@ -78,12 +78,12 @@ OTHERS = [
     control("site-tool", "1", f"libnvidia-ml1 (= {OLD})"),
     control("linux-image-6.1", "6.1-1"),
 ]
-HELD = [state(one, "hold") for one in driver(OLD)]
+HELD = [state(paragraph, "hold") for paragraph in driver(OLD)]
 
 
 @pytest.mark.parametrize(
     ("installed", "pinned"),
-    [([], ""), (HELD, OLD), ([state(one, "hold") for one in driver("550.1-1")], "550.1-1")],
+    [([], ""), (HELD, OLD), ([state(paragraph, "hold") for paragraph in driver("550.1-1")], "550.1-1")],
     ids=["first", "newer", "older"],
 )
 def test_a_transaction_that_apt_can_do_changes_nothing(tmp_path: Path, installed: list[str], pinned: str) -> None:

@@ -182,7 +182,7 @@ def test_what_the_named_version_requires_of_the_system_is_reported(
 @pytest.mark.parametrize(
     ("spoil", "packages", "words"),
     [
-        *((one, NAMED, "signed with the key of the set, but apt reports") for one in ("key", "index", "unsigned")),
+        *((fault, NAMED, "signed with the key of the set, but apt reports") for fault in ("key", "index", "unsigned")),
         ("package", NAMED, "could not be fetched: E: "),
         ("", ["cuda-libraries-10-0=10.0.1-1"], "Version '10.0.1-1' for 'cuda-libraries-10-0' was not found"),
         ("", ["libcudnn7-", "-oX"], "must be NAME or NAME=VERSION, but there is libcudnn7-, -oX"),

@@ -50,7 +50,8 @@ def rpms(major: str, version: str) -> dict[str, Any]:
 
 NAMED = {"7": ["470.82.01", "535.104.05"], "9": ["535.104.05", "550.54.15", "560.35.03", "570.86.15", "580.82.07"]}
 REPOSITORIES = {
-    major: {(name, one) for one in versions for name in rpms(major, one)} for major, versions in NAMED.items()
+    major: {(name, version) for version in versions for name in rpms(major, version)}
+    for major, versions in NAMED.items()
 }
 
 

@@ -87,7 +87,7 @@ def test_a_stack_without_hadoop_needs_no_hadoop_client() -> None:
     assert site_plan.hosts["host1"]["needs"] == ["environment", "deeplearning_command", "verify"]
 
 
-@pytest.mark.parametrize(("name", "python"), [one for one in LOCKS if "cuda" not in stacks.load_stack(one[0]).data])
+@pytest.mark.parametrize(("name", "python"), [lock for lock in LOCKS if "cuda" not in stacks.load_stack(lock[0]).data])
 def test_a_cpu_stack_that_is_named_runs_on_a_host_with_gpus_with_a_warning(name: str, python: str) -> None:
     site_plan = planned(name, python, gpus=True)
     assert site_plan.problems == []
