@@ -109,19 +109,19 @@ class Host:
         if name == "find":
             if args.get("use_regex"):
                 return {"files": []}
-            (pattern,), (excluded,) = args["patterns"], args["excludes"]
+            (pattern,), (exclude,) = args["patterns"], args["excludes"]
             names = {path: Path(path).name for path in self.files}
             return {
                 "files": [
                     {"path": path, "checksum": self.files[path]}
                     for path, name in names.items()
-                    if fnmatch.fnmatch(name, pattern) and not fnmatch.fnmatch(name, excluded)
+                    if fnmatch.fnmatch(name, pattern) and not fnmatch.fnmatch(name, exclude)
                 ]
             }
         if name == "fetch_file":
-            found = hashlib.sha256(b"fetched").hexdigest()
-            if args["sha256"] != found:
-                return {"failed": True, "msg": "other bytes", "sha256": found}
+            sha256 = hashlib.sha256(b"fetched").hexdigest()
+            if args["sha256"] != sha256:
+                return {"failed": True, "msg": "other bytes", "sha256": sha256}
             self.files[args["path"]] = "fetched"
         return {"changed": True}
 
@@ -220,8 +220,8 @@ def test_a_key_goes_although_a_repository_with_another_key_is_left() -> None:
 
 def test_a_repository_that_check_mode_did_not_define_cannot_be_asked() -> None:
     host = Host()
-    made = define(host, "cuda", check=True)
-    assert (made["changed"], made["repository"]["usable"]) == (True, False)
+    answer = define(host, "cuda", check=True)
+    assert (answer["changed"], answer["repository"]["usable"]) == (True, False)
     define(host, "cuda")
     assert define(host, "cuda")["repository"]["usable"]
 
@@ -279,9 +279,9 @@ def test_a_source_that_apt_cannot_read_is_removed_again_with_the_reason(
 ) -> None:
     host = Host()
     host.fails["apt"], host.simulated, host.apt_hangs = reason, simulated, hangs
-    with pytest.raises(AnsibleActionFail, match=f"(?s){words}.*The source was removed again") as refused:
+    with pytest.raises(AnsibleActionFail, match=f"(?s){words}.*The source was removed again") as error:
         apt(host, "cuda")
-    assert "Reading package lists" not in str(refused.value)
+    assert "Reading package lists" not in str(error.value)
     assert host.files == {}
 
 
@@ -339,8 +339,8 @@ def test_misuse_says_what_is_needed(args: dict[str, str]) -> None:
 
 
 def install(host: Host, **args: Any) -> dict[str, Any]:
-    wanted = {"names": [{"name": "a", "version": "1.2"}], "title": "A 1.2", "manager": "dnf", "state": "present"}
-    return host.run("pinned_packages", **{**wanted, **args})
+    defaults = {"names": [{"name": "a", "version": "1.2"}], "title": "A 1.2", "manager": "dnf", "state": "present"}
+    return host.run("pinned_packages", **{**defaults, **args})
 
 
 def test_packages_are_asked_for_in_one_transaction_that_may_not_touch_others() -> None:
@@ -371,10 +371,10 @@ dpkg: error processing package a (--configure):
  installed a package post-installation script subprocess returned error exit status 10
 """
     words = r"but apt reports: Error! Bad return .* dpkg: error processing package a"
-    with pytest.raises(AnsibleActionFail, match=words) as said:
+    with pytest.raises(AnsibleActionFail, match=words) as error:
         install(host, manager="apt")
-    assert "error exit status 10 E: Sub-process" in str(said.value)
-    assert "Setting up" not in str(said.value)
+    assert "error exit status 10 E: Sub-process" in str(error.value)
+    assert "Setting up" not in str(error.value)
 
 
 SIMULATED = """Inst linux-image-5.10.0-30-amd64 (5.10.218-1 Debian:11.10 [amd64])
@@ -431,10 +431,10 @@ def test_a_role_asks_a_host_once_which_repositories_check_no_signatures(
             install(host, manager=manager, repository=repository, names=["a", *names], state="available")
         install(host, manager=manager, repository=repository, names=["a", *names])
     assert host.queries == 1
-    excluded = [entry["name"] for entry in unsigned]
-    assert [args["disablerepo"] for _, args in host.modules] == [excluded, excluded]
-    listed = [[one for one in argv if one.startswith("--disablerepo")] for argv in host.asked if "list" in argv]
-    assert listed == [[f"--disablerepo={name}" for name in excluded]] * 2
+    unsigned_names = [entry["name"] for entry in unsigned]
+    assert [args["disablerepo"] for _, args in host.modules] == [unsigned_names, unsigned_names]
+    options = [[word for word in argv if word.startswith("--disablerepo")] for argv in host.asked if "list" in argv]
+    assert options == [[f"--disablerepo={name}" for name in unsigned_names]] * 2
 
 
 def test_apt_is_not_asked_because_it_refuses_unsigned_packages_itself() -> None:
@@ -556,8 +556,12 @@ class Ssh(HostAction):
         if not in_data:
             argv = ["script", "--quiet", "--return", "--command", cmd, "/dev/null"]
             last = "Shared connection to data1 closed.\r\n"
-        done = subprocess.run(argv, input=in_data or b"", capture_output=True, timeout=20, check=False)
-        return {"rc": done.returncode, "stdout": done.stdout.decode(), "stderr": done.stderr.decode() + last}
+        completed = subprocess.run(argv, input=in_data or b"", capture_output=True, timeout=20, check=False)
+        return {
+            "rc": completed.returncode,
+            "stdout": completed.stdout.decode(),
+            "stderr": completed.stderr.decode() + last,
+        }
 
 
 def action_over_ssh(pipelining: bool) -> Ssh:
@@ -640,12 +644,12 @@ def test_what_leaves_for_another_package_goes_in_its_transaction() -> None:
     host = Exchange("a-1.2-1.x86_64\n")
     repository = {"name": "deeplearning-cuda", "url": "u", "key": "k", "key_file": "", "usable": True}
     assert install(host, remove=["b", "c"], exclude=["kernel"], repository=repository)["changed"]
-    asked, done = host.shells()
-    assert "--assumeno" in asked
+    query, transaction = host.shells()
+    assert "--assumeno" in query
     settings = ("exit_on_lock=1", "install_weak_deps=False", "clean_requirements_on_remove=False")
-    assert done[4:6] == ["remove b c\ninstall a-1.2\nrun", "dnf"]
+    assert transaction[4:6] == ["remove b c\ninstall a-1.2\nrun", "dnf"]
     options = {"--assumeyes", "--enablerepo=deeplearning-cuda", "--exclude=kernel"}
-    assert set(done[6:]) == options | {f"--setopt={setting}" for setting in settings}
+    assert set(transaction[6:]) == options | {f"--setopt={setting}" for setting in settings}
     assert host.modules == []
 
 
@@ -722,6 +726,6 @@ def test_in_check_mode_an_exchange_is_a_change_and_runs_nothing() -> None:
 def test_every_repository_of_a_role_can_have_signed_metadata() -> None:
     """What a man in the middle could do without: show an old or shortened list of packages that are signed."""
     files = [path for path in (PLUGINS.parents[1] / "roles").glob("*/tasks/*.yml")]
-    defined = [path for path in files if re.search(r"signed_repository:\n.*?\burl:", path.read_text(), re.S)]
-    assert len(defined) >= 4
-    assert [path.parts[-3:] for path in defined if "metadata_signed:" not in path.read_text()] == []
+    definitions = [path for path in files if re.search(r"signed_repository:\n.*?\burl:", path.read_text(), re.S)]
+    assert len(definitions) >= 4
+    assert [path.parts[-3:] for path in definitions if "metadata_signed:" not in path.read_text()] == []

@@ -60,18 +60,18 @@ def active(cluster: Path) -> dict[str, str]:
 
 def test_hosts_that_failed_before_keep_the_whole_cluster_until_the_next_run_and_are_named_in_its_order(cluster):
     """A set of Python, with this seed, has data2 first."""
-    code, said = run(cluster, "6", broken="{{ inventory_hostname in ['data1', 'data2'] }}")
-    assert code == 2, said
+    code, output = run(cluster, "6", broken="{{ inventory_hostname in ['data1', 'data2'] }}")
+    assert code == 2, output
     assert active(cluster) == {**dict.fromkeys(GROUPS, "envs/old"), "cdsw1": f"envs/{NAME}"}
-    assert "is not ready on data1, data2, so it was not activated on any of data1, data2, edge1. " in said
-    assert "run the same command again" in said
+    assert "is not ready on data1, data2, so it was not activated on any of data1, data2, edge1. " in output
+    assert "run the same command again" in output
     root = cluster / "data1"
     (root / "etc").mkdir(exist_ok=True)
     probes = [root / name / ".new-probe" for name in (".", "etc", "envs", f"envs/{NAME}.client")]  # of a killed switch
     for probe in probes:
         probe.write_text("")
-    code, said = run(cluster)
-    assert (code, active(cluster)) == (0, dict.fromkeys(GROUPS, f"envs/{NAME}")), said
+    code, output = run(cluster)
+    assert (code, active(cluster)) == (0, dict.fromkeys(GROUPS, f"envs/{NAME}")), output
     assert not any(os.path.lexists(probe) for probe in probes)
 
 
@@ -81,19 +81,19 @@ def test_hosts_that_are_not_ready_at_the_last_moment_keep_the_cluster(cluster, s
     root = small("size=60m")
     shutil.copytree(cluster / "data2", root / "data2", symlinks=True)
     inventory = yaml.safe_load((cluster / "hosts.yml").read_text(encoding="utf-8"))
-    own = {"environment_root": str(root / "data2"), "environment_path": str(root / "data2" / "envs" / NAME)}
-    inventory["all"]["children"]["data_nodes"]["hosts"]["data2"] = own
+    host_variables = {"environment_root": str(root / "data2"), "environment_path": str(root / "data2" / "envs" / NAME)}
+    inventory["all"]["children"]["data_nodes"]["hosts"]["data2"] = host_variables
     (cluster / "hosts.yml").write_text(yaml.safe_dump(inventory), encoding="utf-8")
     subprocess.run(["mount", "-o", "remount,ro", str(root)], check=True)
-    code, said = run(cluster)
-    assert code == 2, said
-    assert "is not ready on data2, edge1, so it was not activated on any of data1, data2, edge1." in said
+    code, output = run(cluster)
+    assert code == 2, output
+    assert "is not ready on data2, edge1, so it was not activated on any of data1, data2, edge1." in output
     assert active(cluster) == {**dict.fromkeys(GROUPS, "envs/old"), "cdsw1": f"envs/{NAME}"}
 
 
 def test_a_host_outside_the_cluster_holds_nobody_back(cluster):
-    code, said = run(cluster, broken="{{ inventory_hostname == 'cdsw1' }}")
-    assert code == 2, said
+    code, output = run(cluster, broken="{{ inventory_hostname == 'cdsw1' }}")
+    assert code == 2, output
     assert active(cluster) == {**dict.fromkeys(GROUPS, f"envs/{NAME}"), "cdsw1": "envs/old"}
 
 
@@ -109,30 +109,30 @@ def test_where_one_host_fails_at_its_own_switch_the_others_go_back_and_keep_the_
     for name in GROUPS:
         sealed_old(cluster / name)
     (cluster / "edge1" / ".new-current").mkdir()  # no rename can replace it
-    code, said = run(cluster, environment_keep=0)
-    assert code == 2, said
+    code, output = run(cluster, environment_keep=0)
+    assert code == 2, output
     assert active(cluster) == {**dict.fromkeys(GROUPS, f"envs/{OLD}"), "cdsw1": f"envs/{NAME}"}
-    assert "but edge1 did not switch. data1 is back at" in said
+    assert "but edge1 did not switch. data1 is back at" in output
     assert all((cluster / name / "envs" / OLD / "bin").is_dir() for name in GROUPS), "also if another host names it"
     for name in ("data1", "edge1"):
         words = f"no other environment was active (installed: {NAME}, {OLD})"
         assert environment_history.earlier(str(cluster / name)) == (None, words)
     assert f"active:  {OLD}" in (cluster / "data1" / "CURRENT.txt").read_text()
     (cluster / "edge1" / ".new-current").rmdir()
-    code, said = run(cluster, environment_keep=0)
-    assert active(cluster) == dict.fromkeys(GROUPS, f"envs/{NAME}"), said
+    code, output = run(cluster, environment_keep=0)
+    assert active(cluster) == dict.fromkeys(GROUPS, f"envs/{NAME}"), output
 
 
 def test_a_host_of_the_cluster_that_the_run_leaves_out_keeps_the_old_environment_everywhere(cluster):
     """Its jobs name what is active there for their executors on all data nodes."""
     for name in GROUPS:
         sealed_old(cluster / name)
-    code, said = run(cluster, limit="data1,data2", environment_keep=0)
-    assert code == 0, said
+    code, output = run(cluster, limit="data1,data2", environment_keep=0)
+    assert code == 0, output
     new = dict.fromkeys(("data1", "data2"), f"envs/{NAME}")
     assert active(cluster) == {**dict.fromkeys(GROUPS, f"envs/{OLD}"), **new}
     assert all((cluster / name / "envs" / OLD / "bin").is_dir() for name in GROUPS)
-    assert "because the active environment is unknown on edge1." in said
+    assert "because the active environment is unknown on edge1." in output
     assert run(cluster, environment_keep=0)[0] == 0
     assert not any((cluster / name / "envs" / OLD).exists() for name in GROUPS)
 
@@ -144,11 +144,11 @@ def test_after_a_switch_that_one_host_failed_the_others_are_back_at_what_they_ha
     point(cluster / "data1", f"envs/{NAME}")
     (cluster / "data2" / "current").unlink()
     (cluster / "edge1" / ".new-current").mkdir()  # no rename can replace it
-    code, said = run(cluster)
-    assert code == 2, said
+    code, output = run(cluster)
+    assert code == 2, output
     assert os.readlink(cluster / "data1" / "current") == f"envs/{NAME}"
-    assert f"data1 keeps {NAME}, which an earlier run activated. Correct" in said
+    assert f"data1 keeps {NAME}, which an earlier run activated. Correct" in output
     assert not (cluster / "data2" / "current").is_symlink()
     assert not (cluster / "data2" / "CURRENT.txt").is_symlink()
-    assert "data2 is back at no active environment." in said
+    assert "data2 is back at no active environment." in output
     assert os.readlink(cluster / "edge1" / "current") == f"envs/{OLD}"

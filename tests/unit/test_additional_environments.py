@@ -23,8 +23,8 @@ NONE: list[str] = []
 def host(name: str = "edge1", groups: tuple[str, ...] = ("edge_nodes",), **variables: Any) -> plan_model.Host:
     node = el8(nvidia={"gpus": []})
     node["nvidia"] = {"gpus": [], "listed": None}
-    both = {"deeplearning_request": ACTIVE, "deeplearning_additional_stacks": [BESIDE]}
-    return make_host(name, groups, node, **{**both, **variables})
+    defaults = {"deeplearning_request": ACTIVE, "deeplearning_additional_stacks": [BESIDE]}
+    return make_host(name, groups, node, **{**defaults, **variables})
 
 
 def made(*hosts: plan_model.Host) -> plan_model.Plan:
@@ -39,14 +39,14 @@ def own_rows(answer: plan_model.Plan) -> list[tuple[str, str]]:
 def test_it_is_planned_beside_the_active_one_and_then_is_there() -> None:
     hosts = [host(), host("data1", ("data_nodes",)), host("mirror1", ("mirror_host",))]
     first = made(*hosts)
-    (beside,) = first.hosts["edge1"]["additional"]
-    assert (first.hosts["edge1"]["stack"]["name"], beside["stack"]["name"]) == (ACTIVE, BESIDE)
-    assert (beside["python"], beside["hadoop"]) == ("3.8", True)
+    (additional,) = first.hosts["edge1"]["additional"]
+    assert (first.hosts["edge1"]["stack"]["name"], additional["stack"]["name"]) == (ACTIVE, BESIDE)
+    assert (additional["python"], additional["hadoop"]) == ("3.8", True)
     # Ansible runs an included file at once on hosts whose variables are equal.
-    assert first.hosts["data1"]["additional"] == [beside]
-    assert own_rows(first) == [(beside["environment"], "missing")] * 2
+    assert first.hosts["data1"]["additional"] == [additional]
+    assert own_rows(first) == [(additional["environment"], "missing")] * 2
     assert first.hosts["mirror1"]["mirror_environments"] == [[ACTIVE, "3.9"], [BESIDE, "3.8"]]
-    assert made(*(after(one, first) for one in hosts)).rows == []
+    assert made(*(after(entry, first) for entry in hosts)).rows == []
 
 
 def test_one_that_a_host_of_the_cluster_lacks_is_a_warning_because_no_job_runs_there() -> None:
@@ -54,8 +54,8 @@ def test_one_that_a_host_of_the_cluster_lacks_is_a_warning_because_no_job_runs_t
         return [text for text in made(*hosts).warnings if "--stack" in text]
 
     edge, session = host(), host("cdsw1", ("cdsw_hosts",), deeplearning_additional_stacks=NONE)
-    data = [host(f"data{number}", ("data_nodes",), deeplearning_additional_stacks=NONE) for number in (1, 2)]
-    (text,) = warned(edge, *data, session)
+    data_hosts = [host(f"data{number}", ("data_nodes",), deeplearning_additional_stacks=NONE) for number in (1, 2)]
+    (text,) = warned(edge, *data_hosts, session)
     assert f"A job with --stack {BESIDE} requires" in text
     assert "but data1, data2 would not have it" in text
     assert "but edge2 would not" in warned(host("edge2", deeplearning_additional_stacks=NONE), edge)[0]
@@ -70,22 +70,22 @@ def test_one_that_is_damaged_is_named_with_the_reason() -> None:
     def damage(facts: dict[str, Any]) -> None:
         facts["deeplearning"]["environments"][name]["problem"] = "a file is missing"
 
-    again = made(altered(after(host(), first), damage))
-    assert own_rows(again) == [(name, f"{name}: a file is missing")]
-    assert again.hosts["edge1"]["needs"] == ["additional_environments"], "and the active one stays as it is"
+    new_plan = made(altered(after(host(), first), damage))
+    assert own_rows(new_plan) == [(name, f"{name}: a file is missing")]
+    assert new_plan.hosts["edge1"]["needs"] == ["additional_environments"], "and the active one stays as it is"
 
 
 def test_one_that_is_not_requested_any_more_is_forgotten() -> None:
-    before = after(host(), made(host()))
-    variables = {**before.variables, "deeplearning_additional_stacks": NONE}
-    answer = made(replace(before, variables=variables))
+    entry = after(host(), made(host()))
+    variables = {**entry.variables, "deeplearning_additional_stacks": NONE}
+    answer = made(replace(entry, variables=variables))
     assert own_rows(answer) == [("none", "no longer requested")]
     assert answer.hosts["edge1"]["additional"] == []
 
 
 def test_a_mirror_without_internet_is_filled_with_it() -> None:
-    asked = mirror_contents.contents([host()], [], REPOSITORY, str)
-    assert (asked.problems, list(asked.environments)) == ([], [(ACTIVE, "3.9"), (BESIDE, "3.8")])
+    contents = mirror_contents.contents([host()], [], REPOSITORY, str)
+    assert (contents.problems, list(contents.environments)) == ([], [(ACTIVE, "3.9"), (BESIDE, "3.8")])
 
 
 def test_the_active_stack_is_not_installed_twice() -> None:
@@ -124,7 +124,7 @@ def test_cdsw_gets_the_driver_that_an_additional_stack_decides() -> None:
 
 
 def test_the_gpu_layer_serves_all_stacks_of_a_host() -> None:
-    both = {"deeplearning_request": "tf2.4-py38-el8", "deeplearning_additional_stacks": ["tf2.11-py39"]}
+    stack_inputs = {"deeplearning_request": "tf2.4-py38-el8", "deeplearning_additional_stacks": ["tf2.11-py39"]}
     site = {name: value for name, value in SITE.items() if value != "none"}
-    answer = made(invented_hosts.host("data1", ("data_nodes",), {**site, **both, **ACCEPTED}, el8()))
+    answer = made(invented_hosts.host("data1", ("data_nodes",), {**site, **stack_inputs, **ACCEPTED}, el8()))
     assert gpu_part(answer) == {**layer("580.178.04", "11.2", "8.1.1.33"), "cuda_versions": ["11.2", "11.0"]}

@@ -25,10 +25,10 @@ def control(name: str, version: str, depends: str = "", source: str = "") -> str
 
 
 def driver(version: str, more: str = "") -> list[str]:
-    required = [f"{name} (= {version})" for name in PARTS[1:]]
+    versioned_depends = [f"{name} (= {version})" for name in PARTS[1:]]
     return [
-        control(name, version, one + more * (name == PARTS[-1]), "nvidia-graphics-drivers")
-        for name, one in zip(PARTS, [*required, ""], strict=True)
+        control(name, version, depends + more * (name == PARTS[-1]), "nvidia-graphics-drivers")
+        for name, depends in zip(PARTS, [*versioned_depends, ""], strict=True)
     ]
 
 
@@ -40,7 +40,7 @@ class Apt(Host):
         for name in ("etc/apt/preferences.d", "var/lib/apt/lists/partial", "var/cache/apt/archives/partial", "srv"):
             (root / name).mkdir(parents=True)
         (root / "etc/apt/sources.list").write_text(f"deb [trusted=yes] file:{root}/srv ./\n", encoding="utf-8")
-        entries = [f"{one}Filename: ./x.deb\nSize: 1\nSHA256: {'0' * 64}\n" for one in offered]
+        entries = [f"{paragraph}Filename: ./x.deb\nSize: 1\nSHA256: {'0' * 64}\n" for paragraph in offered]
         (root / "srv/Packages").write_text("\n".join(entries), encoding="utf-8")
         self.preferences = root / "etc/apt/preferences.d/deeplearning-nvidia-driver"
         self.status = root / "status"
@@ -56,9 +56,9 @@ class Apt(Host):
 
     def command(self, argv: list[str], seconds: int = 120, left: str = "") -> dict[str, Any]:
         self.asked.append(argv)
-        given: Any = {"env": self.environment, "stdin": subprocess.DEVNULL, "timeout": seconds}
-        done = subprocess.run(argv, capture_output=True, text=True, check=False, **given)
-        return {"rc": done.returncode, "stdout": done.stdout, "stderr": done.stderr}
+        options: Any = {"env": self.environment, "stdin": subprocess.DEVNULL, "timeout": seconds}
+        completed = subprocess.run(argv, capture_output=True, text=True, check=False, **options)
+        return {"rc": completed.returncode, "stdout": completed.stdout, "stderr": completed.stderr}
 
 
 def state(text: str, selection: str = "install") -> str:
@@ -68,8 +68,8 @@ def state(text: str, selection: str = "install") -> str:
 def solve(host: Apt, **args: Any) -> dict[str, Any]:
     preferences = {"file": str(host.preferences), "content": PREFERENCES}
     names = [{"name": "nvidia-smi", "version": "535.261.03"}]
-    given = {"state": "solvable", "manager": "apt", "title": "Driver 535.261.03", "preferences": preferences}
-    return install(host, **{**given, "names": names, "unheld": list(PARTS), **args})
+    arguments = {"state": "solvable", "manager": "apt", "title": "Driver 535.261.03", "preferences": preferences}
+    return install(host, **{**arguments, "names": names, "unheld": list(PARTS), **args})
 
 
 OTHERS = [
@@ -78,12 +78,12 @@ OTHERS = [
     control("site-tool", "1", f"libnvidia-ml1 (= {OLD})"),
     control("linux-image-6.1", "6.1-1"),
 ]
-HELD = [state(one, "hold") for one in driver(OLD)]
+HELD = [state(paragraph, "hold") for paragraph in driver(OLD)]
 
 
 @pytest.mark.parametrize(
     ("installed", "pinned"),
-    [([], ""), (HELD, OLD), ([state(one, "hold") for one in driver("550.1-1")], "550.1-1")],
+    [([], ""), (HELD, OLD), ([state(paragraph, "hold") for paragraph in driver("550.1-1")], "550.1-1")],
     ids=["first", "newer", "older"],
 )
 def test_a_transaction_that_apt_can_do_changes_nothing(tmp_path: Path, installed: list[str], pinned: str) -> None:

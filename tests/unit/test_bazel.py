@@ -45,8 +45,8 @@ USER = {**HOST, "root": "/home/builder/bazel", "user": "builder", "is_root": Fal
 
 def work(host: dict[str, Any] | None = None, **given: Any) -> Any:
     inputs = {"state": "present", "versions": ["0.26.1"], "source": "binary", "package": "bazel"}
-    named = {version: {"file": f"http://mirror01/{version}", "sha256": SHA256} for version in ("0.11.1", "0.26.1")}
-    return bazel.work({**inputs, "files": named, **given}, {**HOST, **(host or {})})
+    files = {version: {"file": f"http://mirror01/{version}", "sha256": SHA256} for version in ("0.11.1", "0.26.1")}
+    return bazel.work({**inputs, "files": files, **given}, {**HOST, **(host or {})})
 
 
 def installed(source: str = "binary", **mark: Any) -> dict[str, Any]:
@@ -72,27 +72,27 @@ def versions(items: list[dict[str, Any]]) -> list[str]:
 def test_what_is_missing_incomplete_or_another_is_installed_once_and_the_rest_stays(
     has: dict[str, Any], named: list[str], installs: list[str]
 ) -> None:
-    found = work({"versions": has}, versions=named)
-    assert (versions(found["install"]), found["remove"]) == (installs, [])
+    planned_work = work({"versions": has}, versions=named)
+    assert (versions(planned_work["install"]), planned_work["remove"]) == (installs, [])
 
 
 @pytest.mark.parametrize(
     ("named", "left"), [(["0.11.1"], False), ([], True), (["0.11.1", "0.26.1"], True), (["0.9.0"], False)]
 )
 def test_only_what_this_project_installed_is_removed(named: list[str], left: bool) -> None:
-    has = {"0.11.1": installed(), "0.26.1": installed(), "1.0.0": {"managed": False, "complete": False}}
-    found = work({"versions": has}, state="absent", versions=named)
-    assert versions(found["remove"]) == [name for name in named or ["0.11.1", "0.26.1"] if name != "0.9.0"]
-    assert found["nothing_left"] is left
+    host_versions = {"0.11.1": installed(), "0.26.1": installed(), "1.0.0": {"managed": False, "complete": False}}
+    planned_work = work({"versions": host_versions}, state="absent", versions=named)
+    assert versions(planned_work["remove"]) == [name for name in named or ["0.11.1", "0.26.1"] if name != "0.9.0"]
+    assert planned_work["nothing_left"] is left
 
 
 def test_the_repository_leaves_with_the_last_version_that_came_from_it() -> None:
-    has = {"0.11.1": installed("repository"), "0.26.1": installed("repository"), "1.0.0": installed()}
-    one = work({"versions": has}, state="absent", versions=["0.11.1"])
-    both = work({"versions": has}, state="absent", versions=["0.11.1", "0.26.1"])
-    assert (one["repository_used"], one["repository_leaves"]) == (True, False)
-    assert (both["repository_used"], both["repository_leaves"]) == (False, True)
-    assert work({"versions": has}, state="absent", versions=["1.0.0"])["repository_leaves"] is False
+    host_versions = {"0.11.1": installed("repository"), "0.26.1": installed("repository"), "1.0.0": installed()}
+    partial_removal = work({"versions": host_versions}, state="absent", versions=["0.11.1"])
+    full_removal = work({"versions": host_versions}, state="absent", versions=["0.11.1", "0.26.1"])
+    assert (partial_removal["repository_used"], partial_removal["repository_leaves"]) == (True, False)
+    assert (full_removal["repository_used"], full_removal["repository_leaves"]) == (False, True)
+    assert work({"versions": host_versions}, state="absent", versions=["1.0.0"])["repository_leaves"] is False
 
 
 @pytest.mark.parametrize(
@@ -107,10 +107,10 @@ def test_the_repository_leaves_with_the_last_version_that_came_from_it() -> None
 def test_a_package_that_the_site_installed_is_not_recorded_as_ours(
     package: dict[str, str], mark: str, ours: str
 ) -> None:
-    has = {"0.28.1": installed("repository", package=mark)}
-    found = work({"versions": has, "package": package}, source="repository")
-    assert found["problems"] == []
-    assert [item["package"] for item in found["install"]] == [ours]
+    host_versions = {"0.28.1": installed("repository", package=mark)}
+    planned_work = work({"versions": host_versions, "package": package}, source="repository")
+    assert planned_work["problems"] == []
+    assert [item["package"] for item in planned_work["install"]] == [ours]
 
 
 # --- refusals -------------------------------------------------------------------------------------------------------
@@ -192,8 +192,8 @@ def test_an_executable_is_known_by_its_own_version(tmp_path: Path, old: bool) ->
     assert bazel_versions.problem(str(program), "0.26.1") is None
     assert bazel_versions.problem(str(program), "0.26.2") == "it is bazel 0.26.1"
     assert bazel_versions.problem(str(program), "0.26") == "it is bazel 0.26.1"
-    compiled = executable(tmp_path / "compiled", "4.2.3- (@non-git)", old=old)
-    assert bazel_versions.problem(str(compiled), "4.2.3") is None
+    binary = executable(tmp_path / "compiled", "4.2.3- (@non-git)", old=old)
+    assert bazel_versions.problem(str(binary), "4.2.3") is None
 
 
 def test_debians_has_the_version_of_its_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -227,8 +227,8 @@ def test_a_version_is_complete_with_its_mark_or_not_there(tmp_path: Path) -> Non
     root.mkdir()
     answer = put(root, executable(tmp_path / "bazel", "0.26.1"))
     assert answer["changed"] is True
-    found = bazel_versions.versions(str(root))["0.26.1"]
-    assert (found["managed"], found["complete"], found["source"], found["sha256"]) == (True, True, "binary", SHA256)
+    entry = bazel_versions.versions(str(root))["0.26.1"]
+    assert (entry["managed"], entry["complete"], entry["source"], entry["sha256"]) == (True, True, "binary", SHA256)
     assert subprocess.run([answer["path"]], check=False).returncode == 0
     answer = put(root, executable(tmp_path / "other", "0.27.0"), "0.28.0")
     assert "must be bazel 0.28.0, but it is bazel 0.27.0" in answer["msg"]
@@ -253,16 +253,16 @@ def test_what_a_killed_run_left_is_removed_and_is_no_version(tmp_path: Path) -> 
 
 
 def test_a_killed_run_leaves_a_mark_that_names_the_package(tmp_path: Path) -> None:
-    begun = {"root": str(tmp_path), "version": "0.26.1", "source": "repository", "package": "bazel-0.26.1"}
-    assert host_modules.run("bazel_program", state="begun", **begun)["changed"] is True
-    found = bazel_versions.versions(str(tmp_path))["0.26.1"]
-    assert (found["managed"], found["complete"], found["package"]) == (True, False, "bazel-0.26.1")
-    assert host_modules.run("bazel_program", state="begun", **begun)["changed"] is False
+    arguments = {"root": str(tmp_path), "version": "0.26.1", "source": "repository", "package": "bazel-0.26.1"}
+    assert host_modules.run("bazel_program", state="begun", **arguments)["changed"] is True
+    version = bazel_versions.versions(str(tmp_path))["0.26.1"]
+    assert (version["managed"], version["complete"], version["package"]) == (True, False, "bazel-0.26.1")
+    assert host_modules.run("bazel_program", state="begun", **arguments)["changed"] is False
     package = {"name": "bazel-0.26.1-1.x86_64", "version": "0.26.1"}
-    has = {"versions": {"0.26.1": found}, "package": package}
-    assert [item["package"] for item in work(has, source="repository")["install"]] == ["bazel-0.26.1"]
-    removed = work(has, source="repository", state="absent")["remove"]
-    assert [item["installed_package"] for item in removed] == ["bazel-0.26.1"]
+    host_facts = {"versions": {"0.26.1": version}, "package": package}
+    assert [item["package"] for item in work(host_facts, source="repository")["install"]] == ["bazel-0.26.1"]
+    removals = work(host_facts, source="repository", state="absent")["remove"]
+    assert [item["installed_package"] for item in removals] == ["bazel-0.26.1"]
 
 
 def test_one_run_at_a_time_changes_the_versions(tmp_path: Path) -> None:
@@ -284,11 +284,11 @@ def test_what_a_killed_compilation_has_left_leaves_with_the_versions(tmp_path: P
         (tmp_path / name).touch()
     for name in ("download-0.11.1", "source-0.11.1-abababababab", "source-0.26.1-abababababab", "tmp"):
         (tmp_path / ".deeplearning" / name).mkdir(parents=True)
-    left = ["bootstrap-0.11.1.log", ".deeplearning"]
-    found = host_modules.run("bazel_info", root=str(tmp_path))["bazel_info"]["leftovers"]
-    assert found == [str(tmp_path / name) for name in left]
-    assert work({"leftovers": found}, state="absent")["leftovers"] == found
-    assert work({"leftovers": found})["leftovers"] == []  # a compilation may be running
+    leftover_names = ["bootstrap-0.11.1.log", ".deeplearning"]
+    leftovers = host_modules.run("bazel_info", root=str(tmp_path))["bazel_info"]["leftovers"]
+    assert leftovers == [str(tmp_path / name) for name in leftover_names]
+    assert work({"leftovers": leftovers}, state="absent")["leftovers"] == leftovers
+    assert work({"leftovers": leftovers})["leftovers"] == []  # a compilation may be running
 
 
 def test_what_the_user_has_in_the_directory_is_no_leftover(tmp_path: Path) -> None:
@@ -316,31 +316,31 @@ def test_no_secret_input_is_in_a_command_line_through_environment() -> None:
 
 
 def test_the_environment_of_a_bootstrap_is_in_no_output(tmp_path: Path) -> None:
-    given = {"HTTPS_PROXY": "http://service:a-secret@proxy:3128", "JOBS": "2"}
+    environment = {"HTTPS_PROXY": "http://service:a-secret@proxy:3128", "JOBS": "2"}
     script = 'echo "$HTTPS_PROXY $JOBS"; tr "\\0" " " < /proc/$PPID/cmdline'
     argv = ["sh", "-c", script]
-    done = host_modules.run("locked_command", argv=argv, purpose="it", root=str(tmp_path), environment=given)
-    assert done["stdout"].splitlines()[0] == "******** 2"
-    assert "a-secret" not in str(done)
-    assert "a-secret" not in str(host_modules.run("bazel_info", tools=True, environment=given))
+    answer = host_modules.run("locked_command", argv=argv, purpose="it", root=str(tmp_path), environment=environment)
+    assert answer["stdout"].splitlines()[0] == "******** 2"
+    assert "a-secret" not in str(answer)
+    assert "a-secret" not in str(host_modules.run("bazel_info", tools=True, environment=environment))
 
 
 def test_a_bootstrap_has_no_sudo_and_no_network(tmp_path: Path) -> None:
     tasks = tasks_in(REPOSITORY / "roles/bazel/tasks/install_bootstrap.yml")
-    [given] = [task["locked_command"] for task in tasks if "locked_command" in task]
+    [command] = [task["locked_command"] for task in tasks if "locked_command" in task]
     argv = ["sh", "-c", "grep NoNewPrivs /proc/self/status; grep -c : /proc/net/dev"]
-    done = host_modules.run("locked_command", argv=argv, purpose="it", root=str(tmp_path), foreign=given["foreign"])
-    assert done["stdout"].split() == ["NoNewPrivs:", "1", "1"]
+    answer = host_modules.run("locked_command", argv=argv, purpose="it", root=str(tmp_path), foreign=command["foreign"])
+    assert answer["stdout"].split() == ["NoNewPrivs:", "1", "1"]
 
 
 def test_the_tools_of_a_bootstrap_are_those_that_compile_sh_would_find(tmp_path: Path) -> None:
     for path, text in (("jdk/bin/javac", "echo 'javac 1.8.0_352' >&2"), ("bin/g++", ""), ("bin/unzip", "")):
         write_script(tmp_path / path, text)
-    given = {"PATH": str(tmp_path / "bin"), "JAVA_HOME": str(tmp_path / "jdk")}
-    found = host_modules.run("bazel_info", tools=True, environment=given)["bazel_info"]["tools"]
-    assert found["jdk"] == {"javac": f"{tmp_path}/jdk/bin/javac", "version": "8", "home": f"{tmp_path}/jdk"}
-    assert found["compiler"] == str(tmp_path / "bin/g++")
-    assert (found["zip"], found["which"], found["python"]) == ("", "", "")
+    environment = {"PATH": str(tmp_path / "bin"), "JAVA_HOME": str(tmp_path / "jdk")}
+    tools = host_modules.run("bazel_info", tools=True, environment=environment)["bazel_info"]["tools"]
+    assert tools["jdk"] == {"javac": f"{tmp_path}/jdk/bin/javac", "version": "8", "home": f"{tmp_path}/jdk"}
+    assert tools["compiler"] == str(tmp_path / "bin/g++")
+    assert (tools["zip"], tools["which"], tools["python"]) == ("", "", "")
 
 
 # --- the program that compiles --------------------------------------------------------------------------------------
@@ -366,24 +366,24 @@ def test_a_compilation_keeps_its_log_and_is_not_repeated(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("script", ["echo 'ERROR: no JDK' >&2\nexit 1\n", "echo 'ERROR: no JDK'\n"])
 def test_a_compilation_that_fails_or_makes_nothing_begins_again(tmp_path: Path, script: str) -> None:
-    failed = compile_once(tmp_path, script)
-    assert (failed.returncode, failed.stderr) == (1, "ERROR: no JDK\n")
+    completed = compile_once(tmp_path, script)
+    assert (completed.returncode, completed.stderr) == (1, "ERROR: no JDK\n")
     assert compile_once(tmp_path, WORKS).returncode == 0
 
 
 def test_what_a_killed_compilation_left_in_tmpdir_is_gone_when_the_next_one_begins(tmp_path: Path) -> None:
     compile_once(tmp_path, 'mkdir "$TMPDIR/bazel_killed"\nkill -KILL $PPID $$\n')
     (tmp_path / "tmp/of_the_user").mkdir()
-    done = compile_once(tmp_path, 'ls "$TMPDIR"\n' + WORKS)
-    assert (done.returncode, (tmp_path / "log").read_text().count("bazel_killed")) == (0, 0)
+    completed = compile_once(tmp_path, 'ls "$TMPDIR"\n' + WORKS)
+    assert (completed.returncode, (tmp_path / "log").read_text().count("bazel_killed")) == (0, 0)
     assert [path.name for path in (tmp_path / "tmp").iterdir()] == ["of_the_user"]
 
 
 def test_the_last_words_are_those_of_a_real_bazel_without_the_codes_of_a_terminal(tmp_path: Path) -> None:
     progress = r"\r\033[1A\033[K\033[32m[510 / 1,687]\033[0m 2 actions running\n"
     error = r"\033[31m\033[1mERROR: \033[0mno such package\n\n\nERROR: Could not build Bazel\n"
-    failed = compile_once(tmp_path, f"printf '{progress}{error}' >&2\nexit 1\n")
-    assert failed.stderr == "[510 / 1,687] 2 actions running\nERROR: no such package\nERROR: Could not build Bazel\n"
+    completed = compile_once(tmp_path, f"printf '{progress}{error}' >&2\nexit 1\n")
+    assert completed.stderr == "[510 / 1,687] 2 actions running\nERROR: no such package\nERROR: Could not build Bazel\n"
 
 
 # --- the scenario's files -------------------------------------------------------------------------------------------

@@ -70,8 +70,8 @@ def trained(edge: SimpleNamespace) -> SimpleNamespace:
 
 
 def run(edge: Any, *arguments: str, gpus: int = 1, fails: str = "") -> subprocess.CompletedProcess[str]:
-    more = {"FAILS": fails} if fails else {}
-    return run_command(edge, "benchmark", "--seconds", "0.1", *arguments, GPUS=str(gpus), **more)
+    variables = {"FAILS": fails} if fails else {}
+    return run_command(edge, "benchmark", "--seconds", "0.1", *arguments, GPUS=str(gpus), **variables)
 
 
 def rows(done: subprocess.CompletedProcess[str]) -> list[list[str]]:
@@ -79,18 +79,20 @@ def rows(done: subprocess.CompletedProcess[str]) -> list[list[str]]:
 
 
 def test_the_gpu_is_compared_with_the_cpu_of_the_same_host(trained: Any, tmp_path: Path) -> None:
-    done = run(trained, "--networks", "lstm,conv1d", "--output", str(tmp_path / "found.json"))
-    assert done.returncode == 0, done.stderr
-    assert "Tesla P100-PCIE-16GB" in done.stdout.splitlines()[0]
-    found = json.loads((tmp_path / "found.json").read_text())
-    assert (found["environment"], found["seconds"]) == (NEW, 0.1)
-    assert [one["network"] for one in found["networks"]] == [row[0] for row in rows(done)] == ["lstm", "conv1d"]
-    for one, row in zip(found["networks"], rows(done), strict=True):
-        assert one["factor"] == one["gpu"] / one["cpu"] > 2
-        assert one["cpu"] <= 32 / 0.02, "samples of a batch by its time"
-        assert row[3:6] == [f"{one['cpu']:.1f}", f"{one['gpu']:.1f}", f"{one['factor']:.1f}x"]
-        assert row[6] == "#" * round(one["factor"] / 2)
-    assert "17x to 61x" in done.stderr
+    completed = run(trained, "--networks", "lstm,conv1d", "--output", str(tmp_path / "found.json"))
+    assert completed.returncode == 0, completed.stderr
+    assert "Tesla P100-PCIE-16GB" in completed.stdout.splitlines()[0]
+    report = json.loads((tmp_path / "found.json").read_text())
+    assert (report["environment"], report["seconds"]) == (NEW, 0.1)
+    assert (
+        [entry["network"] for entry in report["networks"]] == [row[0] for row in rows(completed)] == ["lstm", "conv1d"]
+    )
+    for network, row in zip(report["networks"], rows(completed), strict=True):
+        assert network["factor"] == network["gpu"] / network["cpu"] > 2
+        assert network["cpu"] <= 32 / 0.02, "samples of a batch by its time"
+        assert row[3:6] == [f"{network['cpu']:.1f}", f"{network['gpu']:.1f}", f"{network['factor']:.1f}x"]
+        assert row[6] == "#" * round(network["factor"] / 2)
+    assert "17x to 61x" in completed.stderr
 
 
 @pytest.mark.parametrize("gpus", [1, 0])
@@ -104,28 +106,28 @@ def test_a_session_of_cdsw_trains_the_same_networks(trained: Any, gpus: int, tmp
         words = [sys.executable, str(tmp_path / "benchmark.py"), "--seconds", "0.1", network]
         return subprocess.run(words, env={**variables, **more}, capture_output=True, text=True, check=False)
 
-    done = measured("lstm")
-    (row,) = rows(done)
+    completed = measured("lstm")
+    (row,) = rows(completed)
     assert row[:3] == ["lstm", "80", "words"]
     assert float(row[3]) <= 32 / 0.02
     assert (row[4:] == ["-", "-"]) is (gpus == 0)
     if gpus:
-        assert "Tesla P100-PCIE-16GB" in done.stdout.splitlines()[0]
+        assert "Tesla P100-PCIE-16GB" in completed.stdout.splitlines()[0]
         assert float(row[4]) / float(row[3]) == pytest.approx(float(row[5][:-1]), rel=0.1)
         assert float(row[5][:-1]) > 2
-    wrong = measured("vgg")
-    assert (wrong.returncode, "but found vgg" in wrong.stderr) == (2, True)
-    failed = measured("lstm", FAILS="LSTM cpu raise MemoryError('no room')")
-    assert (failed.returncode, "no room" in failed.stderr) == (1, True)
-    assert "lstm did not run on the CPU (exit status 1)" in failed.stderr
+    usage_error = measured("vgg")
+    assert (usage_error.returncode, "but found vgg" in usage_error.stderr) == (2, True)
+    failure = measured("lstm", FAILS="LSTM cpu raise MemoryError('no room')")
+    assert (failure.returncode, "no room" in failure.stderr) == (1, True)
+    assert "lstm did not run on the CPU (exit status 1)" in failure.stderr
 
 
 def test_without_a_gpu_nothing_is_compared_and_this_is_said(trained: Any) -> None:
-    done = run(trained, "--networks", "lstm", gpus=0)
-    (row,) = rows(done)
-    assert (done.returncode, row[:3], row[4:]) == (0, ["lstm", "80", "words"], ["-", "-"])
-    assert "nothing was compared" in done.stderr
-    assert "17x" not in done.stderr
+    completed = run(trained, "--networks", "lstm", gpus=0)
+    (row,) = rows(completed)
+    assert (completed.returncode, row[:3], row[4:]) == (0, ["lstm", "80", "words"], ["-", "-"])
+    assert "nothing was compared" in completed.stderr
+    assert "17x" not in completed.stderr
 
 
 @pytest.mark.parametrize(
@@ -139,9 +141,9 @@ def test_a_network_that_fails_is_named_with_its_cause_and_the_next_one_runs(
     trained: Any, tmp_path: Path, happens: str, words: str
 ) -> None:
     output = tmp_path / "found.json"
-    done = run(trained, "--networks", "lstm,conv1d", "--output", str(output), fails=f"LSTM gpu {happens}")
-    assert done.returncode == 1
-    assert words in done.stdout
+    completed = run(trained, "--networks", "lstm,conv1d", "--output", str(output), fails=f"LSTM gpu {happens}")
+    assert completed.returncode == 1
+    assert words in completed.stdout
     first, second = json.loads(output.read_text())["networks"]
     assert (first["factor"], first["cpu"] > 0, second["factor"] > 2) == (None, True, True)
 
@@ -161,27 +163,27 @@ def test_a_tensorflow_that_does_not_import_is_no_measurement(trained: Any) -> No
     text = trained.devices.read_text()
     trained.devices.write_text("raise ImportError('libcuda.so.1: cannot open shared object file')\n")
     try:
-        done = run(trained)
+        completed = run(trained)
     finally:
         trained.devices.write_text(text)
-    assert (done.returncode, done.stdout) == (3, "")
-    assert "libcuda.so.1: cannot open shared object file" in done.stderr
+    assert (completed.returncode, completed.stdout) == (3, "")
+    assert "libcuda.so.1: cannot open shared object file" in completed.stderr
 
 
 def test_what_was_measured_before_an_interruption_is_kept(trained: Any, tmp_path: Path) -> None:
-    output, reached = tmp_path / "found.json", tmp_path / "reached"
-    wait = f"open({str(reached)!r}, 'w').close(); import time; time.sleep(60)"
+    output, mark = tmp_path / "found.json", tmp_path / "reached"
+    wait = f"open({str(mark)!r}, 'w').close(); import time; time.sleep(60)"
     arguments = ["--seconds", "0.1", "--networks", "lstm,conv1d", "--output", str(output)]
     words = command(trained, "benchmark", *arguments)
-    status, said = interrupted(words, reached.exists, GPUS="1", FAILS=f"Conv1D cpu {wait}")
-    assert (status, "interrupted" in said) == (130, True)
-    assert [one["network"] for one in json.loads(output.read_text())["networks"]] == ["lstm"]
+    status, errors = interrupted(words, mark.exists, GPUS="1", FAILS=f"Conv1D cpu {wait}")
+    assert (status, "interrupted" in errors) == (130, True)
+    assert [network["network"] for network in json.loads(output.read_text())["networks"]] == ["lstm"]
 
 
 def test_a_file_that_cannot_be_written_is_refused_before_anything_is_measured(trained: Any, tmp_path: Path) -> None:
-    done = run(trained, "--networks", "lstm", "--output", str(tmp_path / "missing/found.json"))
-    assert (done.returncode, done.stdout) == (3, "")
-    assert f"{tmp_path}/missing/found.json must be writable for --output" in done.stderr
+    completed = run(trained, "--networks", "lstm", "--output", str(tmp_path / "missing/found.json"))
+    assert (completed.returncode, completed.stdout) == (3, "")
+    assert f"{tmp_path}/missing/found.json must be writable for --output" in completed.stderr
 
 
 @pytest.mark.parametrize(
@@ -194,14 +196,14 @@ def test_a_file_that_cannot_be_written_is_refused_before_anything_is_measured(tr
     ],
 )
 def test_a_wrong_option_is_refused_with_what_is_accepted(trained: Any, option: str, value: str, words: str) -> None:
-    done = run(trained, option, value)
-    assert (done.returncode, words in done.stderr) == (2, True)
+    completed = run(trained, option, value)
+    assert (completed.returncode, words in completed.stderr) == (2, True)
 
 
 def test_the_bars_are_comparable_between_hosts() -> None:
-    one = {"network": "lstm", "cpu": 1.0, "gpu": 61.0, "factor": 61.0, "problem": None}
-    assert benchmark.line(one).endswith(" " + "#" * 30)
-    assert benchmark.line(dict(one, factor=17.0)).endswith(" " + "#" * 8)
+    network = {"network": "lstm", "cpu": 1.0, "gpu": 61.0, "factor": 61.0, "problem": None}
+    assert benchmark.line(network).endswith(" " + "#" * 30)
+    assert benchmark.line(dict(network, factor=17.0)).endswith(" " + "#" * 8)
 
 
 def test_the_playbooks_script_answers_with_what_the_command_measured_or_why_not(trained: Any, tmp_path: Path) -> None:
@@ -210,18 +212,21 @@ def test_the_playbooks_script_answers_with_what_the_command_measured_or_why_not(
 
     def ask(root: Path, **variables: str) -> benchmark_of_hosts.Benchmark:
         script = host_script.benchmark(["lstm"], 1, 100, str(root))
-        given = {**os.environ, "HOME": str(tmp_path), "GPUS": "1", **variables}
+        environment = {**os.environ, "HOME": str(tmp_path), "GPUS": "1", **variables}
         words = [sys.executable, "-"]
-        done = subprocess.run(words, input=script, env=given, capture_output=True, text=True, check=False, timeout=120)
-        return typed.read(benchmark_of_hosts.Benchmark, host_script.parse(done.returncode, done.stdout, done.stderr))
+        completed = subprocess.run(
+            words, input=script, env=environment, capture_output=True, text=True, check=False, timeout=120
+        )
+        answer = host_script.parse(completed.returncode, completed.stdout, completed.stderr)
+        return typed.read(benchmark_of_hosts.Benchmark, answer)
 
-    found = ask(trained.root)
-    assert (found.environment, benchmark_of_hosts.card(found)) == (NEW, "Tesla P100-PCIE-16GB")
-    (one,) = found.networks
-    assert one.factor is not None
-    assert one.factor > 2
-    (failed,) = ask(trained.root, FAILS="LSTM gpu raise MemoryError('OOM')").networks
-    assert failed.problem == "GPU: MemoryError: OOM (exit status 1)"
+    report = ask(trained.root)
+    assert (report.environment, benchmark_of_hosts.card(report)) == (NEW, "Tesla P100-PCIE-16GB")
+    (network,) = report.networks
+    assert network.factor is not None
+    assert network.factor > 2
+    (failed_network,) = ask(trained.root, FAILS="LSTM gpu raise MemoryError('OOM')").networks
+    assert failed_network.problem == "GPU: MemoryError: OOM (exit status 1)"
     (trained.root / "current").rename(trained.root / "earlier")
     try:
         assert "deeplearning benchmark: " in ask(trained.root).unanswered

@@ -25,17 +25,17 @@ def answer(*measured: Any, gpus: tuple[str, ...] = (CARD,)) -> dict[str, Any]:
 
 
 def hosts(**answers: Any) -> dict[str, benchmark.Benchmark]:
-    return {name: typed.read(benchmark.Benchmark, one) for name, one in answers.items()}
+    return {name: typed.read(benchmark.Benchmark, host_answer) for name, host_answer in answers.items()}
 
 
 def test_a_line_for_each_network_has_the_medians_and_the_factor_as_a_bar() -> None:
-    found = hosts(
+    answers = hosts(
         data1=answer(network("lstm", 100, 2000), network("conv1d", 200.0, 9000.0)),
         data2=answer(network("lstm", 110, 2420), network("conv1d", 210, 9000)),
         edge1=answer(network("lstm", 90, None), gpus=()),
     )
-    assert benchmark.refusal(found) == ""
-    assert benchmark.text(found).splitlines() == [
+    assert benchmark.refusal(answers) == ""
+    assert benchmark.text(answers).splitlines() == [
         "BENCHMARK: 3 of 3 hosts were measured.",
         "",
         "Median samples per second, and how much faster the GPU is than the CPU of its host:",
@@ -49,34 +49,34 @@ def test_a_line_for_each_network_has_the_medians_and_the_factor_as_a_bar() -> No
 
 
 def test_hosts_without_gpus_compare_nothing_and_this_is_said() -> None:
-    said = benchmark.text(hosts(edge1=answer(network("lstm", 90, None), gpus=())))
-    assert "Nothing was compared" in said
-    assert "white paper" not in said
+    text = benchmark.text(hosts(edge1=answer(network("lstm", 90, None), gpus=())))
+    assert "Nothing was compared" in text
+    assert "white paper" not in text
 
 
 def test_a_gpu_that_is_slower_than_the_others_of_its_kind_is_shown_and_no_failure() -> None:
     """Another card, another environment and a slower CPU are no outliers."""
-    other = answer(network("lstm", 100, 500), gpus=(CARD.replace("Tesla P100-PCIE-16GB", "Tesla K80"),))
-    newer = {**answer(network("lstm", 100, 700)), "environment": "tf2.15-py3-el9-0"}
-    alike = {f"data{number}": answer(network("lstm", 100, 2000)) for number in (1, 2)}
-    found = hosts(**alike, data3=answer(network("lstm", 20, 1500)), data4=other, data5=newer)
-    lines = benchmark.text(found).splitlines()
+    other_answer = answer(network("lstm", 100, 500), gpus=(CARD.replace("Tesla P100-PCIE-16GB", "Tesla K80"),))
+    newer_answer = {**answer(network("lstm", 100, 700)), "environment": "tf2.15-py3-el9-0"}
+    similar_answers = {f"data{number}": answer(network("lstm", 100, 2000)) for number in (1, 2)}
+    answers = hosts(**similar_answers, data3=answer(network("lstm", 20, 1500)), data4=other_answer, data5=newer_answer)
+    lines = benchmark.text(answers).splitlines()
     at = lines.index("Outliers: GPUs below 80% of the median of their kind:")
     assert lines[at + 1 :] == ["  host   network  samples/s  median  of", "  data3  lstm     1500.0     2000.0  3"]
-    assert benchmark.refusal(found) == ""
+    assert benchmark.refusal(answers) == ""
 
 
 def test_failures_and_hosts_without_an_answer_are_lines_and_refuse() -> None:
-    failed = {**network("lstm", 100, None), "problem": "GPU: out of memory (exit status 1)"}
-    measured = answer(network("lstm", 100, 2000))
-    found = hosts(data1=measured, data2=answer(failed), data3={"unanswered": "refused"}, data4={})
-    lines = benchmark.text(found).splitlines()
+    failed_network = {**network("lstm", 100, None), "problem": "GPU: out of memory (exit status 1)"}
+    complete_answer = answer(network("lstm", 100, 2000))
+    answers = hosts(data1=complete_answer, data2=answer(failed_network), data3={"unanswered": "refused"}, data4={})
+    lines = benchmark.text(answers).splitlines()
     assert lines[lines.index("Failed:") + 1 :] == [
         "  data2: lstm: GPU: out of memory (exit status 1)",
         "  data3: refused",
         "  data4: it measured nothing",
     ]
-    assert benchmark.refusal(found).startswith("Every network must train on data2, data3, data4, but did not")
+    assert benchmark.refusal(answers).startswith("Every network must train on data2, data3, data4, but did not")
 
 
 @pytest.mark.parametrize("wrong", [-1, True, "100", float("nan"), float("inf"), 1e12, [1]])

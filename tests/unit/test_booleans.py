@@ -44,15 +44,15 @@ def unconverted(expression: str, names: set[str]) -> list[str]:
     """The boolean inputs that this expression uses as they were passed."""
     code = re.sub(r"'[^']*'|\"[^\"]*\"", "''", expression)
     conversion = r"(\s*\|\s*default\([^()]*\))?(\s*\|\s*bool\b)?"
-    used = re.findall(rf"(?<![\w.])({'|'.join(sorted(names))})\b{conversion}", code)
-    return [name for name, _, converted in used if not converted]
+    uses = re.findall(rf"(?<![\w.])({'|'.join(sorted(names))})\b{conversion}", code)
+    return [name for name, _, converted in uses if not converted]
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(REPOSITORY)))
 def test_every_boolean_input_is_converted_where_it_is_used(path: Path, boolean_inputs: set[str]) -> None:
     text = path.read_text(encoding="utf-8")
     content = text if path.suffix == ".j2" else yaml.safe_load(text)
-    assert [found for expression in expressions(content) for found in unconverted(expression, boolean_inputs)] == []
+    assert [name for expression in expressions(content) for name in unconverted(expression, boolean_inputs)] == []
 
 
 def test_the_check_finds_an_input_that_is_not_converted() -> None:
@@ -66,6 +66,6 @@ def test_the_check_finds_an_input_that_is_not_converted() -> None:
 def test_a_reboot_that_the_command_line_forbids_does_not_happen(text: str) -> None:
     tasks = yaml.safe_load((REPOSITORY / "roles/nvidia_driver/tasks/reboot.yml").read_text(encoding="utf-8"))
     (reboot,) = [task for task in tasks if task.get("ansible.builtin.include_tasks") == "boot.yml"]
-    known = dict.fromkeys(("__nvidia_driver_is_controller", "ansible_check_mode"), False)
-    templar = Templar(loader=DataLoader(), variables={**known, "nvidia_driver_reboot_allowed": text})
+    flags = dict.fromkeys(("__nvidia_driver_is_controller", "ansible_check_mode"), False)
+    templar = Templar(loader=DataLoader(), variables={**flags, "nvidia_driver_reboot_allowed": text})
     assert templar.template("{{ " + reboot["when"] + " }}") is False

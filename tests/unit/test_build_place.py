@@ -18,7 +18,7 @@ Accounts = dict[str, SimpleNamespace]
 @pytest.fixture
 def accounts(monkeypatch: pytest.MonkeyPatch) -> Accounts:
     """The accounts of the host; userdel removes one."""
-    found = {
+    entries = {
         "root": SimpleNamespace(pw_uid=0, pw_dir="/root"),
         "hdfs": SimpleNamespace(pw_uid=994, pw_dir="/var/lib/hadoop-hdfs"),
         "builder": SimpleNamespace(pw_uid=1200, pw_dir="/home/builder"),
@@ -27,12 +27,12 @@ def accounts(monkeypatch: pytest.MonkeyPatch) -> Accounts:
     def userdel(argv: list[str], seconds: int) -> Any:
         if argv[0] != "/usr/sbin/userdel":
             raise AssertionError(argv)
-        found.pop(argv[1])
+        entries.pop(argv[1])
         return SimpleNamespace(status=0, output="", error="", problem=None)
 
-    monkeypatch.setattr(build_place, "account", found.get)
+    monkeypatch.setattr(build_place, "account", entries.get)
     monkeypatch.setattr(build_place, "processes", SimpleNamespace(run=userdel))
-    return found
+    return entries
 
 
 def built(root: Path, accounts: Accounts, user: str = "deeplearning-build") -> None:
@@ -111,22 +111,22 @@ def test_without_a_record_nothing_is_removed_or_listed(tmp_path: Path) -> None:
     home = tmp_path / "home" / "alice"
     (home / "source").mkdir(parents=True)
     record = tmp_path / "etc" / "tensorflow_build.json"
-    given = {"root": str(home), "user": "root", "record": str(record)}
-    assert run("tensorflow_build_place", state="absent", **given)["removed"] == []
+    inputs = {"root": str(home), "user": "root", "record": str(record)}
+    assert run("tensorflow_build_place", state="absent", **inputs)["removed"] == []
     assert (home / "source").exists()
     assert removal_reader.Removal(str(tmp_path)).build() == []
 
 
 def test_the_record_is_written_before_the_first_change_and_goes_last(tmp_path: Path) -> None:
     record, root = tmp_path / "etc" / "tensorflow_build.json", tmp_path / "build"
-    given = {"record": str(record), "root": str(root), "user": "deeplearning-build-of-a-test"}
-    assert run("tensorflow_build_place", state="recorded", _ansible_check_mode=True, **given)["creates_user"] is True
+    inputs = {"record": str(record), "root": str(root), "user": "deeplearning-build-of-a-test"}
+    assert run("tensorflow_build_place", state="recorded", _ansible_check_mode=True, **inputs)["creates_user"] is True
     assert not record.exists()
-    assert run("tensorflow_build_place", state="recorded", **given)["changed"] is True
-    assert run("tensorflow_build_place", state="recorded", **given)["changed"] is False
+    assert run("tensorflow_build_place", state="recorded", **inputs)["changed"] is True
+    assert run("tensorflow_build_place", state="recorded", **inputs)["changed"] is False
     assert json.loads(record.read_text())["roots"] == {str(root): False}
     (root / "source").mkdir(parents=True)
     assert removal_reader.Removal(str(tmp_path)).build() == [str(root), str(record)]
-    removed = run("tensorflow_build_place", state="absent", record=str(record))["removed"]
-    assert removed == [str(root / "source"), str(record)]
+    paths = run("tensorflow_build_place", state="absent", record=str(record))["removed"]
+    assert paths == [str(root / "source"), str(record)]
     assert not root.exists()

@@ -67,8 +67,8 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setattr(stacks, "_site", [])
     monkeypatch.setattr(target, "keep_verdicts", lambda: None)
     caches = (target.locked, target.data_digest, stacks._load)
-    for one in caches:
-        one.cache_clear()
+    for cache in caches:
+        cache.cache_clear()
     directory = tmp_path / "stacks"
     (directory / "locks").mkdir(parents=True)
     base = load_stack(BASE)
@@ -80,8 +80,8 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     (directory / "locks" / f"{STACK}.txt").write_text(lock)
     stacks.add_site_stacks([tmp_path])
     yield directory
-    for one in caches:
-        one.cache_clear()
+    for cache in caches:
+        cache.cache_clear()
 
 
 def record(site: Path, **changes: Any) -> None:
@@ -156,16 +156,18 @@ def test_the_wheel_of_the_site_completes_the_lock(site: Path) -> None:
     before = load_stack(STACK).lock("2.7")
     record(site)
     lock = load_stack(STACK).lock("2.7")
-    [entry] = [one for one in lock.entries if one.project == "tensorflow"]
+    [entry] = [package for package in lock.entries if package.project == "tensorflow"]
     assert (entry.component, entry.version, entry.sha256, entry.name, entry.size) == (
         "tensorflow", "1.15.0", SHA256, WHEEL, 6877
     )  # fmt: skip
     assert f"tensorflow==1.15.0 --hash=sha256:{SHA256}  # {WHEEL} 6877\n" in lock.component("tensorflow")
     assert lock.digest != before.digest
-    assert "tensorflow" not in {one.project for one in load_stack(STACK).base_lock("2.7").entries}, (
+    assert "tensorflow" not in {package.project for package in load_stack(STACK).base_lock("2.7").entries}, (
         "the build gets this"
     )
-    assert [one.project for one in lock.entries if one != entry] == [one.project for one in before.entries]
+    assert [package.project for package in lock.entries if package != entry] == [
+        package.project for package in before.entries
+    ]
 
 
 def test_another_wheel_is_another_environment(site: Path) -> None:
@@ -204,7 +206,7 @@ def test_a_record_that_cannot_be_used_is_a_sentence(site: Path, content: str) ->
 
 def test_the_mirror_never_fetches_the_wheel_and_says_who_publishes_it(site: Path, tmp_path: Path) -> None:
     record(site)
-    [artifact] = [one for one in load_stack(STACK).artifacts("2.7") if one["name"] == WHEEL]
+    [artifact] = [entry for entry in load_stack(STACK).artifacts("2.7") if entry["name"] == WHEEL]
     with pytest.raises(mirror.MirrorError, match=r"this site builds.*playbooks/build_tensorflow.yml"):
         mirror.fetch_artifacts([artifact], tmp_path / "mirror")
 
@@ -235,15 +237,15 @@ def test_a_stack_whose_wheel_is_missing_is_refused_with_the_command(site: Path) 
 
 def test_the_build_is_planned_for_what_its_hosts_have_in_common(site: Path) -> None:
     bare = host("data2", "data_nodes", cpu={"features": ["avx", "sse4_2", "fma"]})
-    planned = made(host(), bare, host(*BUILDER), building=True)
-    assert planned.problems == []
-    assert planned.hosts["build01"]["needs"] == ["tensorflow_build"]
-    part = planned.hosts["build01"]["build"]
+    site_plan = made(host(), bare, host(*BUILDER), building=True)
+    assert site_plan.problems == []
+    assert site_plan.hosts["build01"]["needs"] == ["tensorflow_build"]
+    part = site_plan.hosts["build01"]["build"]
     assert part["cpu_features"] == ["avx", "sse4_2"]
     assert part["hosts"] == ["data1", "data2"]
     assert (part["version"], part["commit"], part["bazel"]) == ("1.15.0", COMMIT, "0.26.1")
     assert (part["hdfs"], part["kafka"], part["cuda"], part["capabilities"]) == (True, True, {}, [])
-    assert planned.hosts["data1"]["needs"] == []
+    assert site_plan.hosts["data1"]["needs"] == []
 
 
 def test_a_build_without_its_sources_or_bazel_is_refused_by_the_plan(
@@ -253,30 +255,30 @@ def test_a_build_without_its_sources_or_bazel_is_refused_by_the_plan(
     monkeypatch.delitem(SITE, "tensorflow_build_source")
     monkeypatch.delitem(SITE, "bazel_files")
     hosts = [host(), host(*BUILDER)]
-    planned = made(*hosts, building=True)
-    sources, bazel = planned.problems
+    site_plan = made(*hosts, building=True)
+    sources, bazel = site_plan.problems
     assert "git bundle with its sha256, but tensorflow_build_source has none" in sources
     assert "bazel 0.26.1 requires bazel-0.26.1-linux-x86_64 with its sha256, but bazel_files has none" in bazel
     record(site)
-    again = made(*[after(one, planned) for one in hosts], building=True)
-    assert (again.problems, again.rows) == ([], [])
+    new_plan = made(*[after(entry, site_plan) for entry in hosts], building=True)
+    assert (new_plan.problems, new_plan.rows) == ([], [])
 
 
 def test_the_build_host_may_run_the_wheel_itself(site: Path) -> None:
-    planned = made(host("data1", "data_nodes", "build_hosts"), building=True)
-    assert planned.hosts["data1"]["needs"] == ["tensorflow_build"]
+    site_plan = made(host("data1", "data_nodes", "build_hosts"), building=True)
+    assert site_plan.hosts["data1"]["needs"] == ["tensorflow_build"]
 
 
 def test_the_mirror_gets_what_the_build_takes_before_there_is_a_wheel(site: Path) -> None:
-    planned = made(host(), host(*BUILDER), host("mirror1", "mirror_host"), building=True)
-    assert planned.hosts["mirror1"]["needs"] == ["mirror"]
-    assert planned.hosts["mirror1"]["mirror_environments"] == [[STACK, "2.7"]]
+    site_plan = made(host(), host(*BUILDER), host("mirror1", "mirror_host"), building=True)
+    assert site_plan.hosts["mirror1"]["needs"] == ["mirror"]
+    assert site_plan.hosts["mirror1"]["mirror_environments"] == [[STACK, "2.7"]]
 
 
 def after_the_build(*more: plan_model.Host) -> plan_model.Plan:
     hosts = [host(), host(*BUILDER)]
-    planned = made(*hosts, building=True)
-    return made(*[after(one, planned) for one in hosts], *more, building=True)
+    site_plan = made(*hosts, building=True)
+    return made(*[after(entry, site_plan) for entry in hosts], *more, building=True)
 
 
 def test_where_another_controller_built_it_the_record_is_written(site: Path) -> None:
@@ -286,8 +288,8 @@ def test_where_another_controller_built_it_the_record_is_written(site: Path) -> 
 
 def test_after_the_build_a_host_with_less_is_a_reason_to_build_again_and_nothing_else(site: Path) -> None:
     record(site)
-    again = after_the_build()
-    assert (again.problems, again.rows) == ([], [])
+    new_plan = after_the_build()
+    assert (new_plan.problems, new_plan.rows) == ([], [])
     [row] = after_the_build(host("data9", "data_nodes", cpu={"features": ["sse4_2"]})).rows
     assert (row.host, row.reason) == ("build01", "inputs changed")
 
@@ -324,10 +326,10 @@ def gpu(device: str) -> dict[str, Any]:
 
 def test_a_host_as_the_wheel_was_built_for_gets_it(site: Path) -> None:
     record(site)
-    planned = made(host())
-    assert planned.problems == []
-    assert "environment" in planned.hosts["data1"]["needs"]
-    assert planned.hosts["data1"]["environment"] == f"{STACK}-{load_stack(STACK).lock('2.7').digest}"
+    site_plan = made(host())
+    assert site_plan.problems == []
+    assert "environment" in site_plan.hosts["data1"]["needs"]
+    assert site_plan.hosts["data1"]["environment"] == f"{STACK}-{load_stack(STACK).lock('2.7').digest}"
 
 
 @pytest.mark.parametrize(
@@ -345,9 +347,9 @@ def test_a_host_that_it_does_not_fit_is_refused_before_anything_changes(
     site: Path, built: dict[str, Any], there: dict[str, Any], words: str
 ) -> None:
     record(site, **built)
-    planned = made(host(), host("data2", "data_nodes", **there))
-    assert words in " ".join(planned.problems)
-    assert planned.table().startswith("PLAN: nothing can be planned")
+    site_plan = made(host(), host("data2", "data_nodes", **there))
+    assert words in " ".join(site_plan.problems)
+    assert site_plan.table().startswith("PLAN: nothing can be planned")
 
 
 def test_newer_gpus_compile_the_wheels_ptx(site: Path) -> None:

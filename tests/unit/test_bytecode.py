@@ -57,47 +57,47 @@ def test_every_source_gets_its_bytecode(tree: Path, python: str) -> None:
     batches = [paths[:300], ["bin/script.py", f"{SITE}/data.txt"], paths[300:]]
     command = [python, "-B", "-c", AS_ON_A_HOST + COMPILE, UTILITIES, tree, tree.with_name("scratch"), python]
     subprocess.run(command, input=json.dumps(batches), text=True, check=True, timeout=120)
-    made = {path.name.split(".")[0] for path in tree.rglob("*.pyc")}
-    assert made == {Path(name).stem for name in names} - {"other grammar"}
+    compiled_names = {path.name.split(".")[0] for path in tree.rglob("*.pyc")}
+    assert compiled_names == {Path(name).stem for name in names} - {"other grammar"}
     assert list(tree.with_name("scratch").iterdir()) == []
 
 
 def test_sources_are_compiled_before_the_last_one_is_written(tree: Path) -> None:
-    begun = threading.Event()
+    start_event = threading.Event()
 
     def notice(argv: list[str]) -> tuple[int | None, str]:
         if "compileall" in argv:
-            begun.set()
+            start_event.set()
         return 0, "True"
 
-    with compiler(tree, notice) as one:
-        one.add([f"{SITE}/module_{number}.py" for number in range(bytecode.FEWEST)])
-        assert begun.wait(20)
+    with compiler(tree, notice) as compilation:
+        compilation.add([f"{SITE}/module_{number}.py" for number in range(bytecode.FEWEST)])
+        assert start_event.wait(20)
 
 
 def test_a_path_of_two_wheels_is_compiled_from_what_stays(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The slow compiler of the first wheel read the path before the second one wrote it, and ends after the second one's."""
     monkeypatch.setattr(bytecode, "FEWEST", 1)
-    begun, made = threading.Event(), {}
+    start_event, texts = threading.Event(), {}
 
     def compile_slowly(argv: list[str]) -> tuple[int | None, str]:
         if "compileall" in argv:
             [path] = Path(argv[-1]).read_text().splitlines()
-            read = Path(path).read_text()
-            if "first" in read:
-                begun.set()
+            text = Path(path).read_text()
+            if "first" in text:
+                start_event.set()
                 time.sleep(1)
-            made[path] = read
+            texts[path] = text
         return 0, "True"
 
     path = source(tree, "shared.py", "owner = 'first'\n")
-    with compiler(tree, compile_slowly) as one:
-        one.expect([path])
-        one.add([path])
-        assert begun.wait(20)
-        one.expect([path])
-        one.add([source(tree, "shared.py", "owner = 'second'\n")])
-    assert made == {str(tree / path): "owner = 'second'\n"}
+    with compiler(tree, compile_slowly) as compilation:
+        compilation.expect([path])
+        compilation.add([path])
+        assert start_event.wait(20)
+        compilation.expect([path])
+        compilation.add([source(tree, "shared.py", "owner = 'second'\n")])
+    assert texts == {str(tree / path): "owner = 'second'\n"}
 
 
 def test_a_compiler_that_dies_is_reported_where_the_work_ends(tree: Path) -> None:
@@ -108,9 +108,9 @@ def test_a_compiler_that_dies_is_reported_where_the_work_ends(tree: Path) -> Non
         return (-9, "Killed") if "compileall" in argv else (0, "True")
 
     def work() -> None:
-        with compiler(tree, die) as one:
+        with compiler(tree, die) as compilation:
             for number in range(20):
-                one.add([f"{SITE}/module_{number}_{other}.py" for other in range(bytecode.FEWEST)])
+                compilation.add([f"{SITE}/module_{number}_{index}.py" for index in range(bytecode.FEWEST)])
 
     with pytest.raises(bytecode.NotCompiled, match="status -9: Killed"):
         work()
@@ -118,22 +118,22 @@ def test_a_compiler_that_dies_is_reported_where_the_work_ends(tree: Path) -> Non
 
 
 def test_nothing_is_compiled_any_more_once_the_block_was_left_by_a_failure(tree: Path) -> None:
-    running = []
+    commands = []
 
     def slow(argv: list[str]) -> tuple[int | None, str]:
-        running.append(argv)
+        commands.append(argv)
         time.sleep(0.3)
-        running.remove(argv)
+        commands.remove(argv)
         return 0, "True"
 
     def work() -> None:
-        with compiler(tree, slow) as one:
-            one.add([f"{SITE}/module_{number}.py" for number in range(5000)])
+        with compiler(tree, slow) as compilation:
+            compilation.add([f"{SITE}/module_{number}.py" for number in range(5000)])
             time.sleep(0.1)
             raise ValueError("a wheel had other bytes")
 
     with pytest.raises(ValueError, match="other bytes"):
         work()
-    assert running == []
+    assert commands == []
     time.sleep(0.5)
-    assert running == []
+    assert commands == []

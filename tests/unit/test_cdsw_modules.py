@@ -72,8 +72,8 @@ def test_two_lines_change_and_every_other_stays(conf: Path) -> None:
     assert (answer["changed"], answer["keys"]) == (True, sorted(WANTED))
     lines = conf.read_text(encoding="utf-8").splitlines()
     assert [line for line in lines if line not in SAMPLE.splitlines()] == [f'{key}="{WANTED[key]}"' for key in WANTED]
-    gone = ["NVIDIA_GPU_ENABLE=false", 'NVIDIA_LIBRARY_PATH=""']
-    assert [line for line in SAMPLE.splitlines() if line not in lines] == gone
+    removed_lines = ["NVIDIA_GPU_ENABLE=false", 'NVIDIA_LIBRARY_PATH=""']
+    assert [line for line in SAMPLE.splitlines() if line not in lines] == removed_lines
     assert conf.stat().st_mode & 0o777 == 0o640
     assert "a-secret" not in str(answer)
     assert set_keys(conf, settings=WANTED)["changed"] is False
@@ -130,8 +130,8 @@ def test_the_previous_file_comes_back_and_the_removal_knows_the_first(conf: Path
 def test_a_removal_that_was_killed_before_the_restart_restarts_again(conf: Path) -> None:
     set_keys(conf, settings=WANTED)
     assert set_keys(conf, state="absent")["keys"] == sorted(WANTED)
-    again = set_keys(conf, state="absent")
-    assert (again["changed"], again["keys"]) == (False, sorted(WANTED)), "the role restarts CDSW if there are keys"
+    answer = set_keys(conf, state="absent")
+    assert (answer["changed"], answer["keys"]) == (False, sorted(WANTED)), "the role restarts CDSW if there are keys"
     assert set_keys(conf, state="forgotten")["changed"]
     assert list((conf.parent / "opt/etc").iterdir()) == []
     assert set_keys(conf, state="absent")["keys"] == []
@@ -140,13 +140,13 @@ def test_a_removal_that_was_killed_before_the_restart_restarts_again(conf: Path)
 def test_a_change_that_was_killed_before_the_restart_restarts_again_and_goes_back_to_what_ran(conf: Path) -> None:
     set_keys(conf, settings=WANTED)
     set_keys(conf, state="restarted")
-    ran = conf.read_text(encoding="utf-8")
+    text = conf.read_text(encoding="utf-8")
     set_keys(conf, settings=NEWER)
-    again = set_keys(conf, settings=NEWER)
-    assert (again["changed"], again["keys"]) == (False, sorted(NEWER)), "the role restarts CDSW if there are keys"
+    answer = set_keys(conf, settings=NEWER)
+    assert (answer["changed"], answer["keys"]) == (False, sorted(NEWER)), "the role restarts CDSW if there are keys"
     set_keys(conf, settings={**NEWER, "NVIDIA_LIBRARY_PATH": f"{DRIVERS}/535.54.03"})
     set_keys(conf, state="previous")
-    assert conf.read_text(encoding="utf-8") == ran, "CDSW never ran with what came between"
+    assert conf.read_text(encoding="utf-8") == text, "CDSW never ran with what came between"
     assert set_keys(conf, state="restarted")["changed"]
     assert set_keys(conf, settings=WANTED)["keys"] == []
 
@@ -233,12 +233,12 @@ def test_no_kill_opens_daemon_json_or_its_copy_to_others(tmp_path: Path, state: 
 
 def test_the_diff_of_daemon_json_has_the_runtime_alone(tmp_path: Path) -> None:
     written(tmp_path, json.dumps({"proxies": {"http-proxy": "http://service:a-secret@proxy:3128"}}))
-    added, again = runtime(tmp_path, _ansible_diff=True), runtime(tmp_path, _ansible_diff=True)
-    removed = runtime(tmp_path, state="absent", _ansible_diff=True)
-    assert "a-secret" not in f"{added}{again}{removed}"
-    assert (added["diff"]["before"], json.loads(added["diff"]["after"])) == ("", {"runtimes": {"nvidia": RUNTIME}})
-    assert (json.loads(removed["diff"]["before"]), removed["diff"]["after"]) == ({"runtimes": {"nvidia": RUNTIME}}, "")
-    assert again["diff"]["before"] == again["diff"]["after"]
+    present, second_answer = runtime(tmp_path, _ansible_diff=True), runtime(tmp_path, _ansible_diff=True)
+    absent = runtime(tmp_path, state="absent", _ansible_diff=True)
+    assert "a-secret" not in f"{present}{second_answer}{absent}"
+    assert (present["diff"]["before"], json.loads(present["diff"]["after"])) == ("", {"runtimes": {"nvidia": RUNTIME}})
+    assert (json.loads(absent["diff"]["before"]), absent["diff"]["after"]) == ({"runtimes": {"nvidia": RUNTIME}}, "")
+    assert second_answer["diff"]["before"] == second_answer["diff"]["after"]
 
 
 def test_a_file_of_another_owner_keeps_its_owner_and_mode(tmp_path: Path) -> None:

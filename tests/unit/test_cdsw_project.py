@@ -46,16 +46,16 @@ install, run_tensorboard = (python_files.load(EXAMPLES / f"{name}.py") for name 
 
 @pytest.fixture
 def mirror() -> Iterator[Mirror]:
-    with serving(Mirror()) as served:
-        yield served
+    with serving(Mirror()) as server:
+        yield server
 
 
 @pytest.fixture
 def site(tmp_path: Path, mirror: Mirror, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A site's stacks directory with the small stack, whose wheels the mirror has."""
     monkeypatch.setattr(stacks, "_site", [])
-    of_the_tests = cdsw.Engine("of the tests", None, None, None, (HERE,))
-    monkeypatch.setattr(cdsw, "engines", lambda: [of_the_tests])
+    engine = cdsw.Engine("of the tests", None, None, None, (HERE,))
+    monkeypatch.setattr(cdsw, "engines", lambda: [engine])
     directory = tmp_path / "stacks"
     (directory / "locks").mkdir(parents=True)
     lines = []
@@ -87,24 +87,24 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def session(engine: Path, project: Path, program: str = "install.py", **environment: str) -> tuple[int, str]:
-    given = {"HOME": str(project / "home"), "PATH": os.environ["PATH"], "no_proxy": "127.0.0.1", **environment}
+    variables = {"HOME": str(project / "home"), "PATH": os.environ["PATH"], "no_proxy": "127.0.0.1", **environment}
     (project / "home").mkdir(exist_ok=True)
     words = [engine, project / program]
-    done = subprocess.run(words, env=given, capture_output=True, text=True, timeout=120, check=False)
-    assert "Traceback" not in done.stdout + done.stderr
-    return done.returncode, done.stdout + done.stderr
+    completed = subprocess.run(words, env=variables, capture_output=True, text=True, timeout=120, check=False)
+    assert "Traceback" not in completed.stdout + completed.stderr
+    return completed.returncode, completed.stdout + completed.stderr
 
 
 def test_a_session_installs_the_stack_for_itself(site: Path, mirror: Mirror, engine: Path) -> None:
     project = made(site, mirror)
-    code, said = session(engine, project)
-    assert code == 0, said
-    assert "tiny is installed in" in said
-    assert said.strip().endswith("Start a new session: this one keeps the packages that it has imported.")
+    code, output = session(engine, project)
+    assert code == 0, output
+    assert "tiny is installed in" in output
+    assert output.strip().endswith("Start a new session: this one keeps the packages that it has imported.")
     packages = next((project / "home" / ".local" / "lib").glob("python*")) / "site-packages"
     assert {f"{name}.py" for name in NAMES} <= {path.name for path in packages.iterdir()}
-    asked = [path for path, _ in mirror.requests]
-    assert set(asked) == {f"/wheels/{name}-1.0-py2.py3-none-any.whl" for name in NAMES}  # no index, no list of files
+    paths = [path for path, _ in mirror.requests]
+    assert set(paths) == {f"/wheels/{name}-1.0-py2.py3-none-any.whl" for name in NAMES}  # no index, no list of files
 
 
 @pytest.fixture
@@ -125,8 +125,8 @@ def test_a_session_runs_no_setup_of_a_source_distribution(
     project = made(site, mirror)
     with (project / "source_wheels.py").open("a", encoding="utf-8") as handle:
         handle.write(source)
-    code, said = session(engine, project)
-    assert code == 0, said
+    code, output = session(engine, project)
+    assert code == 0, output
     [package] = (project / "home" / ".local").rglob("evil/__init__.py")
     assert package.read_text() == FILES["src/evil/__init__.py"]
 
@@ -139,9 +139,9 @@ def test_another_source_distribution_than_the_locked_one_is_refused(
 ) -> None:
     project = made(site, mirror)
     mirror.faults[NAME] = [fault]
-    code, said = session(engine, project)
+    code, output = session(engine, project)
     assert code == 1
-    assert words in said
+    assert words in output
     assert not list((project / "home").rglob("six*"))
 
 
@@ -149,9 +149,9 @@ def test_another_source_distribution_than_the_locked_one_is_refused(
 def test_a_wheel_that_is_not_the_locked_one_is_refused(fault: str, site: Path, mirror: Mirror, engine: Path) -> None:
     project = made(site, mirror)
     mirror.faults["tensorflow-1.0-py2.py3-none-any.whl"] = [fault] * 9
-    code, said = session(engine, project)
+    code, output = session(engine, project)
     assert code == 1
-    assert f"install.py: pip must install requirements.txt from {mirror.url}, but ended with status 1" in said
+    assert f"install.py: pip must install requirements.txt from {mirror.url}, but ended with status 1" in output
     assert not list((project / "home").rglob("tensorflow*"))
 
 
@@ -159,10 +159,10 @@ def test_a_package_that_cannot_be_imported_is_told(site: Path, mirror: Mirror, e
     project = made(site, mirror)
     settings = json.loads((project / "stack.json").read_text())
     (project / "stack.json").write_text(json.dumps({**settings, "imports": ["tensorflow", "missing_one"]}))
-    code, said = session(engine, project)
+    code, output = session(engine, project)
     assert code == 1
-    assert "missing_one must be importable, but is not: ModuleNotFoundError: No module named 'missing_one'" in said
-    assert "Start a new session" not in said
+    assert "missing_one must be importable, but is not: ModuleNotFoundError: No module named 'missing_one'" in output
+    assert "Start a new session" not in output
 
 
 @pytest.mark.parametrize(
@@ -181,8 +181,8 @@ def test_what_does_not_fit_is_refused_before_anything_is_installed(
     project = made(site, mirror)
     settings = json.loads((project / "stack.json").read_text())
     (project / "stack.json").write_text(json.dumps({**settings, **changed}))
-    code, said = session(engine, project, **environment)
-    assert (code, words in said) == (1, True), said
+    code, output = session(engine, project, **environment)
+    assert (code, words in output) == (1, True), output
     assert mirror.requests == []
     assert not (project / "home" / ".local").exists()
 
@@ -223,9 +223,9 @@ def test_dask_is_a_hint_for_tensorflow_1_alone(
     assert capsys.readouterr().out == ""
     for python, dask in (("2.7", "dask==1.2.2"), ("3.6", "dask")):
         install.hint_about_dask({"tensorflow": "1.15.0", "stack": "x", "python": python})
-        told = capsys.readouterr().out
-        assert f"lock x --extra {dask} --stacks " in told
-        assert told.endswith(f"pip install --user --upgrade {dask}\n")
+        output = capsys.readouterr().out
+        assert f"lock x --extra {dask} --stacks " in output
+        assert output.endswith(f"pip install --user --upgrade {dask}\n")
     answers["import dask"] = (1, [])  # an engine without it
     install.hint_about_dask({"tensorflow": "1.15.0", "stack": "x", "python": "3.6"})
     assert capsys.readouterr().out == ""
@@ -249,10 +249,10 @@ def test_the_address_of_tensorboard(ports: dict[str, str], expected: tuple[str, 
 
 def test_tensorboard_outside_of_a_session_or_without_logs(site: Path, mirror: Mirror, engine: Path) -> None:
     project = made(site, mirror)
-    code, said = session(engine, project, "run_tensorboard.py")
-    assert (code, "Run it in a session of CDSW." in said) == (1, True)
-    code, said = session(engine, project, "run_tensorboard.py", CDSW_PUBLIC_PORT="8080")
-    assert (code, "logs must be a directory with logs, but there is none. Train first." in said) == (1, True)
+    code, output = session(engine, project, "run_tensorboard.py")
+    assert (code, "Run it in a session of CDSW." in output) == (1, True)
+    code, output = session(engine, project, "run_tensorboard.py", CDSW_PUBLIC_PORT="8080")
+    assert (code, "logs must be a directory with logs, but there is none. Train first." in output) == (1, True)
 
 
 def test_the_project_has_everything_and_its_readme_no_gap(site: Path, mirror: Mirror) -> None:
@@ -282,10 +282,10 @@ def test_every_lock_becomes_requirements(name: str, tmp_path: Path) -> None:
         assert all(lines)
         lock: locks.Lock = stack.lock(python)
         entries = {entry.sha256: entry.name for entry in lock.entries if entry.project != "virtualenv"}
-        made = {one["sha256"] for one in json.loads((tmp_path / "stack.json").read_text())["sources"]}
-        assert made == {sha256 for sha256, file in entries.items() if not file.endswith(".whl")}
-        wanted = set(entries) - made | {source_wheels.RECIPES[sha256].sha256 for sha256 in made}
-        assert {line[2] for line in lines if line} == wanted
+        sources = {source["sha256"] for source in json.loads((tmp_path / "stack.json").read_text())["sources"]}
+        assert sources == {sha256 for sha256, file in entries.items() if not file.endswith(".whl")}
+        expected_hashes = set(entries) - sources | {source_wheels.RECIPES[sha256].sha256 for sha256 in sources}
+        assert {line[2] for line in lines if line} == expected_hashes
 
 
 def refusal(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
@@ -310,17 +310,17 @@ def test_a_stack_that_no_base_engine_can_run_is_refused(
 
 
 def test_misuse_is_a_sentence_and_nothing_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    there = tmp_path / "there"
+    directory = tmp_path / "there"
     name, mirror = "tf1.4-cpu-py27-el7", ("--mirror", "http://mirror01:8900")
-    assert "--mirror" in refusal(capsys, name, str(there))
-    text = refusal(capsys, name, str(there), "--mirror", "http://me:s3cret@mirror01:8900")
+    assert "--mirror" in refusal(capsys, name, str(directory))
+    text = refusal(capsys, name, str(directory), "--mirror", "http://me:s3cret@mirror01:8900")
     assert "without user and password, but is not" in text
     assert "s3cret" not in text
-    assert "tf1.4-cpu" in refusal(capsys, "tf1.4-cpu", str(there), *mirror)
-    assert "2.7" in refusal(capsys, name, str(there), *mirror, "--python", "3.6")
-    assert not there.exists()
-    there.mkdir()
-    (there / "mine.txt").write_text("mine")
-    assert "must be new, empty or such a project, but has other files" in refusal(capsys, name, str(there), *mirror)
-    assert "must be a directory, but is a file" in refusal(capsys, name, str(there / "mine.txt"), *mirror)
-    assert [path.name for path in there.iterdir()] == ["mine.txt"]
+    assert "tf1.4-cpu" in refusal(capsys, "tf1.4-cpu", str(directory), *mirror)
+    assert "2.7" in refusal(capsys, name, str(directory), *mirror, "--python", "3.6")
+    assert not directory.exists()
+    directory.mkdir()
+    (directory / "mine.txt").write_text("mine")
+    assert "must be new, empty or such a project, but has other files" in refusal(capsys, name, str(directory), *mirror)
+    assert "must be a directory, but is a file" in refusal(capsys, name, str(directory / "mine.txt"), *mirror)
+    assert [path.name for path in directory.iterdir()] == ["mine.txt"]

@@ -40,7 +40,7 @@ class Site:
         (self.directory / "gpus").write_text("2" if enabled else "0", encoding="utf-8")
 
     def run(self, *options: str, **variables: Any) -> tuple[int, str]:
-        given = {
+        inputs = {
             **ansible_programs.LOCAL,
             **manager_inputs(self.cloudera),
             "cdsw_kind": "parcel",
@@ -57,7 +57,7 @@ class Site:
         play = [{"hosts": "all", "gather_facts": False, "roles": [{"role": "cdsw"}]}]
         for name, content in (("hosts.yml", host), ("play.yml", play)):
             (self.directory / name).write_text(yaml.safe_dump(content), encoding="utf-8")
-        (self.directory / "vars.json").write_text(json.dumps(given), encoding="utf-8")
+        (self.directory / "vars.json").write_text(json.dumps(inputs), encoding="utf-8")
         place = self.directory
         return ansible_programs.play(
             *("-i", place / "hosts.yml", "-e", f"@{place}/vars.json", *options, place / "play.yml"),
@@ -71,38 +71,38 @@ def test_a_parcel_gets_its_setting_in_cloudera_manager_and_is_restarted_once(
     cloudera: Cloudera, tmp_path: Path
 ) -> None:
     site = Site(tmp_path, cloudera)
-    code, said = site.run()
-    assert (code, cloudera.config["cdsw"].get(GPU), cloudera.stale) == (0, "true", False), said
-    assert "LEFT TO DO" not in said
+    code, output = site.run()
+    assert (code, cloudera.config["cdsw"].get(GPU), cloudera.stale) == (0, "true", False), output
+    assert "LEFT TO DO" not in output
     assert json.loads(site.record.read_text(encoding="utf-8")) == {"cloudera_manager": {GPU: "true"}}
     changes = len(cloudera.changes())
-    code, said = site.run()
-    assert (code, len(cloudera.changes())) == (0, changes), said
-    assert "changed=0" in said
+    code, output = site.run()
+    assert (code, len(cloudera.changes())) == (0, changes), output
+    assert "changed=0" in output
 
 
 def test_a_cdsw_that_does_not_come_back_gets_its_earlier_setting(cloudera: Cloudera, tmp_path: Path) -> None:
     site = Site(tmp_path, cloudera)
     (tmp_path / "broken").touch()
-    code, said = site.run()
+    code, output = site.run()
     assert code == 2
     assert GPU not in cloudera.config["cdsw"]
-    assert "did not get its new settings" in said
-    assert "Processes are not running: [kubelet]" in said
+    assert "did not get its new settings" in output
+    assert "Processes are not running: [kubelet]" in output
     assert not site.record.exists()
 
 
 def test_nothing_is_set_without_the_permission_to_restart(cloudera: Cloudera, tmp_path: Path) -> None:
-    code, said = Site(tmp_path, cloudera).run(cdsw_restart_allowed=False)
-    assert (code, cloudera.changes()) == (0, []), said
-    assert "LEFT TO DO for cdsw1: in Cloudera Manager" in said
-    assert "CDSW detects 0 of 2 GPUs here" in said
+    code, output = Site(tmp_path, cloudera).run(cdsw_restart_allowed=False)
+    assert (code, cloudera.changes()) == (0, []), output
+    assert "LEFT TO DO for cdsw1: in Cloudera Manager" in output
+    assert "CDSW detects 0 of 2 GPUs here" in output
 
 
 def test_a_wrong_password_changes_nothing_and_is_told(cloudera: Cloudera, tmp_path: Path) -> None:
-    code, said = Site(tmp_path, cloudera).run(cluster_manager_password="wrong")  # noqa: S106 (of the server on loopback)
-    assert (code, cloudera.changes()) == (2, []), said
-    assert "did not get its new settings" in said
+    code, output = Site(tmp_path, cloudera).run(cluster_manager_password="wrong")  # noqa: S106 (of the server on loopback)
+    assert (code, cloudera.changes()) == (2, []), output
+    assert "did not get its new settings" in output
 
 
 def test_a_path_of_the_driver_is_told_where_nobody_asks_cloudera_manager(cloudera: Cloudera, tmp_path: Path) -> None:
@@ -111,7 +111,7 @@ def test_a_path_of_the_driver_is_told_where_nobody_asks_cloudera_manager(clouder
     cloudera.config["cdsw"][GPU] = "true"
     site.follow("")
     settings = {GPU: "true", PATH: "/var/lib/nvidia-docker/volumes/nvidia_driver/418.67"}
-    code, said = site.run(cdsw_cloudera_manager=False, cdsw_release="1.4.0", cdsw_settings=settings)
-    assert (code, cloudera.changes()) == (0, []), said
-    assert "LEFT TO DO for cdsw1" in said
-    assert "nvidia_driver/418.67" in said
+    code, output = site.run(cdsw_cloudera_manager=False, cdsw_release="1.4.0", cdsw_settings=settings)
+    assert (code, cloudera.changes()) == (0, []), output
+    assert "LEFT TO DO for cdsw1" in output
+    assert "nvidia_driver/418.67" in output

@@ -38,8 +38,8 @@ def test_a_failure_ends_the_run_of_all_layers_but_lint_and_long(runner, layer, n
         runner.run_in_order(runner.steps)
     assert outcomes(runner) == ["passed", "FAILED", next_one]
     assert runner.failed
-    passed = outcomes(runner).count("passed")
-    assert str(runner.count()) == f"{passed} passed, 1 failed, 0 skipped"
+    count = outcomes(runner).count("passed")
+    assert str(runner.count()) == f"{count} passed, 1 failed, 0 skipped"
 
 
 @pytest.mark.parametrize(("ends", "unit"), [("exit 0", "passed"), ("exit 1", "not run")])
@@ -62,12 +62,12 @@ def test_unit_tests_begin_beside_the_longest_lint_step_and_not_after_a_failure(
 
 
 def test_a_cluster_that_was_started_is_removed_after_a_failure(runner):
-    here, other = {"E2E_STACK": "here"}, {"E2E_STACK": "other"}
+    first_environment, second_environment = {"E2E_STACK": "here"}, {"E2E_STACK": "other"}
     runner.steps = [
-        bash("here up", "exit 1", "e2e", environment=here),
-        bash("here down", "true", "e2e", environment=here, always=True),
-        bash("other up", "true", "e2e", environment=other),
-        bash("other down", "true", "e2e", environment=other, always=True),
+        bash("here up", "exit 1", "e2e", environment=first_environment),
+        bash("here down", "true", "e2e", environment=first_environment, always=True),
+        bash("other up", "true", "e2e", environment=second_environment),
+        bash("other down", "true", "e2e", environment=second_environment, always=True),
     ]
     runner.run_in_order(runner.steps[:1])
     runner.run_in_order(runner.steps[1:])
@@ -90,12 +90,12 @@ def test_the_next_cluster_is_made_beside_jobs_and_both_are_removed_after_their_f
     monkeypatch.setattr(check_steps, "e2e_steps", parts)
     monkeypatch.setattr(checks, "REPO", tmp_path)
     monkeypatch.setattr(checks, "scenarios", lambda repo: [])
-    ran = []
+    names = []
     monkeypatch.setattr(
-        Runner, "run", lambda runner, step, show, run=Runner.run: (ran.append(step.name), run(runner, step, show))
+        Runner, "run", lambda runner, step, show, run=Runner.run: (names.append(step.name), run(runner, step, show))
     )
     assert checks.main(["e2e", "--stack", "one", "--stack", "two"]) == 1
-    assert (ran[0], set(ran[1:3]), ran[3:]) == (
+    assert (names[0], set(names[1:3]), names[3:]) == (
         "one made",
         {"one jobs", "two made"},
         ["two jobs", "one down", "two down"],
@@ -118,23 +118,23 @@ def test_side_by_side_runs_everything_and_shows_the_log_of_what_failed(runner, c
     runner.steps = [bash("good", "echo all fine", "molecule"), bash("bad", "echo the cause; exit 1", "molecule")]
     runner.run_side_by_side([[step] for step in runner.steps], jobs=2)
     assert outcomes(runner) == ["passed", "FAILED"]
-    shown = capsys.readouterr().out
-    assert "the cause" in shown
-    assert "all fine" not in shown
+    output = capsys.readouterr().out
+    assert "the cause" in output
+    assert "all fine" not in output
 
 
 def test_a_lane_runs_in_order_beside_others_and_cleans_up_after_their_failure(runner):
-    here = {"E2E_STACK": "here"}
+    environment = {"E2E_STACK": "here"}
     lane = [
-        bash("up", "touch up", "e2e", environment=here),
+        bash("up", "touch up", "e2e", environment=environment),
         bash(
             "wait",
             "for i in $(seq 600); do [ ! -e failed ] || exec sleep 3; sleep 0.05; done; exit 1",
             "e2e",
-            environment=here,
+            environment=environment,
         ),
-        bash("jobs", "true", "e2e", environment=here),
-        bash("down", "true", "e2e", environment=here, always=True),
+        bash("jobs", "true", "e2e", environment=environment),
+        bash("down", "true", "e2e", environment=environment, always=True),
     ]
     scenario = bash("scenario", "while [ ! -e up ]; do sleep 0.05; done; touch failed; exit 1", "molecule")
     runner.steps = [*lane, scenario]
@@ -246,14 +246,14 @@ def test_the_long_layer_begins_where_it_is_told_to(tmp_path: Path, monkeypatch: 
 
 
 def test_the_long_layer_installs_the_locks_of_every_image():
-    wanted = {images_of(name) for name in stack_names()}
-    assert {step.command[3] for step in check_steps.stack_steps(check_steps.REPO)} == wanted
+    expected_images = {images_of(name) for name in stack_names()}
+    assert {step.command[3] for step in check_steps.stack_steps(check_steps.REPO)} == expected_images
 
 
 def images_of(name: str) -> str:
     stack = load_stack(name).data
-    own = [image for image in images.image_names() if image.partition("-")[0] in stack["os"]]
-    return next((image for image in own if images.java(image) in stack.get("java", [])), own[0])
+    names = [image for image in images.image_names() if image.partition("-")[0] in stack["os"]]
+    return next((image for image in names if images.java(image) in stack.get("java", [])), names[0])
 
 
 def test_every_unit_test_is_in_one_step_with_a_process_more_than_jobs() -> None:

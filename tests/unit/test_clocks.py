@@ -99,8 +99,8 @@ def arguments(tmp_path: Path) -> Iterator[dict[str, str]]:
     index = Index()
     index.files["wheel"] = b"x" * 10000
     index.faults["wheel"] = ["trickle"] * 9
-    with (tmp_path / ".lock").open("w") as held, serving(index):
-        fcntl.flock(held, fcntl.LOCK_EX)
+    with (tmp_path / ".lock").open("w") as lock_file, serving(index):
+        fcntl.flock(lock_file, fcntl.LOCK_EX)
         yield {"the lock": str(tmp_path), "a program": "", "a download": f"{index.url}/wheels/wheel"}
 
 
@@ -112,8 +112,8 @@ def test_a_wait_keeps_its_length_when_the_clock_is_set(start, arguments, tmp_pat
     began = time.monotonic()
     time.sleep(0.5)
     (tmp_path / "clock").write_text(str(jump))
-    said, _ = process.communicate(timeout=15)
-    assert SAID[wait] in said
+    output, _ = process.communicate(timeout=15)
+    assert SAID[wait] in output
     assert 1.5 < time.monotonic() - began < 5
 
 
@@ -149,10 +149,10 @@ def https(tmp_path: Path) -> Iterator[Callable[[int, int], str]]:
 def test_a_certificate_that_the_clock_refuses_is_reported_with_the_clock(start, https, tmp_path, clock, days, python):
     url = https(days[0], days[1] + 0.5)
     (tmp_path / "clock").write_text(str(clock))
-    said, _ = start(python, FETCH, url, str(tmp_path / "ca.pem")).communicate(timeout=30)
-    shown = datetime.datetime.fromtimestamp(time.time() + clock, datetime.timezone.utc)
-    assert "certificate verify failed" in said.lower()
-    assert f"this host's clock shows {shown:%Y-%m-%d}" in said
+    output, _ = start(python, FETCH, url, str(tmp_path / "ca.pem")).communicate(timeout=30)
+    clock_time = datetime.datetime.fromtimestamp(time.time() + clock, datetime.timezone.utc)
+    assert "certificate verify failed" in output.lower()
+    assert f"this host's clock shows {clock_time:%Y-%m-%d}" in output
 
 
 @pytest.mark.parametrize("python", HOST_PYTHONS)

@@ -12,8 +12,8 @@ PROGRAM = "/opt/deeplearning/bin/tfos-submit"
 
 
 def run(directory: Path, state: str = "present", check: bool = False) -> dict[str, Any]:
-    given = {"program": PROGRAM, "directory": str(directory), "state": state}
-    return host_modules.run("command_link", **given, _ansible_check_mode=check)
+    arguments = {"program": PROGRAM, "directory": str(directory), "state": state}
+    return host_modules.run("command_link", **arguments, _ansible_check_mode=check)
 
 
 def test_the_link_is_created_once_and_removed_once(tmp_path: Path) -> None:
@@ -30,18 +30,18 @@ def test_the_link_is_created_once_and_removed_once(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["a file", "a directory", "a link to /opt/site/tfos-submit"])
 def test_what_this_project_did_not_create_is_refused_and_stays(tmp_path: Path, kind: str) -> None:
-    other = tmp_path / "tfos-submit"
+    path = tmp_path / "tfos-submit"
     if kind == "a file":
-        other.write_text("of the site")
+        path.write_text("of the site")
     elif kind == "a directory":
-        other.mkdir()
+        path.mkdir()
     else:
-        other.symlink_to("/opt/site/tfos-submit")
+        path.symlink_to("/opt/site/tfos-submit")
     answer = run(tmp_path)
     assert answer["failed"]
-    assert f"{other} must be a link to {PROGRAM} but is {kind}" in answer["msg"]
+    assert f"{path} must be a link to {PROGRAM} but is {kind}" in answer["msg"]
     assert not run(tmp_path, "absent")["changed"]
-    assert other.is_symlink() or other.exists()
+    assert path.is_symlink() or path.exists()
 
 
 def test_a_directory_that_is_missing_is_named(tmp_path: Path) -> None:

@@ -22,8 +22,8 @@ DATA = compat.load()
 
 
 def content(name: str) -> dict[str, Any]:
-    found: dict[str, Any] = yaml.load((compat.DIRECTORY / f"{name}.yml").read_bytes(), Loader=compat.LOADER)  # noqa: S506 (both are safe loaders)
-    return found
+    document: dict[str, Any] = yaml.load((compat.DIRECTORY / f"{name}.yml").read_bytes(), Loader=compat.LOADER)  # noqa: S506 (both are safe loaders)
+    return document
 
 
 def problems(data: dict[str, Any]) -> list[str]:
@@ -32,9 +32,9 @@ def problems(data: dict[str, Any]) -> list[str]:
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_a_file_has_the_form_that_the_schema_gives_it(path: Path) -> None:
-    data = content(path.stem)
-    assert data["subject"] == path.stem
-    assert problems(data) == []
+    document = content(path.stem)
+    assert document["subject"] == path.stem
+    assert problems(document) == []
 
 
 @pytest.mark.parametrize(
@@ -50,16 +50,16 @@ def test_a_file_has_the_form_that_the_schema_gives_it(path: Path) -> None:
     ],
 )
 def test_the_schema_refuses_what_is_not_a_fact(change: dict[str, Any], words: str) -> None:
-    data = copy.deepcopy(content("cuda"))
-    data["toolkits"][0] |= change
-    assert words in " ".join(problems(data))
+    document = copy.deepcopy(content("cuda"))
+    document["toolkits"][0] |= change
+    assert words in " ".join(problems(document))
 
 
 @pytest.mark.parametrize("gone", ["source", "verified", "min_driver"])
 def test_the_schema_misses_what_a_row_lacks(gone: str) -> None:
-    data = copy.deepcopy(content("cuda"))
-    del data["toolkits"][0][gone]
-    assert f"'{gone}' is a required property" in " ".join(problems(data))
+    document = copy.deepcopy(content("cuda"))
+    del document["toolkits"][0][gone]
+    assert f"'{gone}' is a required property" in " ".join(problems(document))
 
 
 @pytest.mark.parametrize(
@@ -84,8 +84,8 @@ def test_the_schema_misses_what_a_row_lacks(gone: str) -> None:
     ],
 )
 def test_a_thing_has_one_row(subject: str, rows: str, key: str) -> None:
-    found = [row[key] for row in DATA.rows(subject, rows)]
-    assert len(found) == len(set(found))
+    keys = [row[key] for row in DATA.rows(subject, rows)]
+    assert len(keys) == len(set(keys))
 
 
 def test_rows_speak_of_things_that_have_rows() -> None:
@@ -112,15 +112,15 @@ def test_a_branch_lists_its_own_releases_newest_first() -> None:
     for row in DATA.rows("drivers", "branches"):
         for system, releases in row["releases"].items():
             assert releases == sorted(releases, key=version, reverse=True), (system, row["branch"])
-            assert {one.split(".")[0] for one in releases} <= {row["branch"]}, system
+            assert {release.split(".")[0] for release in releases} <= {row["branch"]}, system
 
 
 def test_rhel_7_with_dkms_has_the_drivers_of_the_toolkits() -> None:
     """latest-dkms took what was the newest of all branches, as the driver of a new toolkit was."""
-    bundled = {row["bundled_driver"] for row in DATA.rows("cuda", "toolkits")}
+    bundled_drivers = {row["bundled_driver"] for row in DATA.rows("cuda", "toolkits")}
     for row in DATA.rows("drivers", "branches"):
         if row["releases"].get("rhel7"):
-            assert bundled & set(row["releases"]["rhel7"]), row["branch"]
+            assert bundled_drivers & set(row["releases"]["rhel7"]), row["branch"]
 
 
 def test_spans_begin_before_they_end() -> None:
@@ -147,9 +147,9 @@ def test_another_fact_is_another_page() -> None:
     toolkits = [dict(row) for row in DATA.rows("cuda", "toolkits")]
     toolkits[0]["min_driver"] = "375.99"
     cuda = {**DATA.subjects["cuda"], "toolkits": toolkits}
-    other = compat.Compat({**DATA.subjects, "cuda": cuda}, "other")
+    other_facts = compat.Compat({**DATA.subjects, "cuda": cuda}, "other")
     assert "375.99" not in compat_docs.page()
-    assert "| 8.0 | 375.99 | 375.99 |" in compat_docs.page(other)
+    assert "| 8.0 | 375.99 | 375.99 |" in compat_docs.page(other_facts)
 
 
 def test_every_row_of_the_page_has_all_its_cells_and_every_heading_is_linked() -> None:
@@ -163,12 +163,12 @@ def test_every_row_of_the_page_has_all_its_cells_and_every_heading_is_linked() -
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_a_file_says_until_when_each_of_its_sources_was_read(path: Path) -> None:
-    data = content(path.stem)
-    prefixes = tuple(entry["source"] for entry in data["read"])
-    lists = [rows for rows in data.values() if isinstance(rows, list)]
-    cited = {
+    document = content(path.stem)
+    prefixes = tuple(entry["source"] for entry in document["read"])
+    lists = [rows for rows in document.values() if isinstance(rows, list)]
+    sources = {
         source for rows in lists for row in rows if isinstance(row.get("source"), list) for source in row["source"]
     }
-    assert {source for source in cited if not source.startswith(prefixes)} == set()
-    days = [entry["until"] for entry in data["read"] if entry["until"].count("-") == 2]
-    assert path.stem == "gpu_devices" or max(days) <= data["checked"]
+    assert {source for source in sources if not source.startswith(prefixes)} == set()
+    days = [entry["until"] for entry in document["read"] if entry["until"].count("-") == 2]
+    assert path.stem == "gpu_devices" or max(days) <= document["checked"]

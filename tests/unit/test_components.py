@@ -35,10 +35,10 @@ def test_every_role_of_a_component_is_there_and_a_play_includes_it(component: An
 
 
 def test_the_plays_keep_the_order_of_the_table() -> None:
-    own = [name for name, component in COMPONENTS.items() if component.roles == (name,) and name in included("gpu")]
-    assert [role for role in included("gpu") if role in COMPONENTS] == own
-    made = [role for role in included("environment") if role != "tensorflowonspark"]  # if the set has it
-    assert tuple(made) == COMPONENTS["environment"].roles
+    names = [name for name, component in COMPONENTS.items() if component.roles == (name,) and name in included("gpu")]
+    assert [role for role in included("gpu") if role in COMPONENTS] == names
+    roles = [role for role in included("environment") if role != "tensorflowonspark"]  # if the set has it
+    assert tuple(roles) == COMPONENTS["environment"].roles
 
 
 @pytest.mark.parametrize("name", [name for name in COMPONENTS if name not in ("environment", "verify")])
@@ -50,8 +50,8 @@ def test_a_component_that_a_receipt_records_has_a_play_that_writes_it(name: str)
 def test_what_serves_several_components_is_not_left_out_with_one_of_them() -> None:
     """--skip-tags leaves out what has one of its tags: a lock, a record, a check of the login. No switch without all of an environment is right."""
     names = {*COMPONENTS, *COMPONENTS["environment"].roles}
-    tagged = [(layer, names & set(item.get("tags") or ())) for layer, path in PATHS.items() for item in tasks_in(path)]
-    assert {layer for layer, tags in tagged if len(tags) > 1} == {"activate"}
+    layers = [(layer, names & set(item.get("tags") or ())) for layer, path in PATHS.items() for item in tasks_in(path)]
+    assert {layer for layer, tags in layers if len(tags) > 1} == {"activate"}
 
 
 def test_verify_asks_the_hosts_that_have_something_to_verify() -> None:
@@ -61,8 +61,8 @@ def test_verify_asks_the_hosts_that_have_something_to_verify() -> None:
 
 def test_the_suite_asks_a_host_about_what_its_groups_have() -> None:
     choices = yaml.safe_load((REPOSITORY / "roles/verify/meta/argument_specs.yml").read_text(encoding="utf-8"))
-    everything = choices["argument_specs"]["main"]["options"]["verify_parts"]["choices"]
-    assert parts(GROUPS) == sorted(everything)
+    all_parts = choices["argument_specs"]["main"]["options"]["verify_parts"]["choices"]
+    assert parts(GROUPS) == sorted(all_parts)
     assert parts(["edge_nodes"]) == ["environment", "hadoop_client", "hdfs", "tensorflowonspark"]
     assert parts(["data_nodes"]) == parts(["cdsw_hosts", "mirror_host"]) == ["environment", "hadoop_client", "hdfs"]
     assert parts(["build_hosts", "masters"]) == []
@@ -81,9 +81,9 @@ class Probe(Component):
 
 def test_the_plan_of_a_new_component_is_its_row(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(COMPONENTS, "probe", Probe("probe", ("data_nodes",), ("hadoop_client",)))
-    made = plan.make_plan([make_host("data1"), make_host("edge1", ("edge_nodes",))], REPOSITORY)
-    (change,) = [one for one in made.changes() if "needs_probe" in one["groups"]]
+    site_plan = plan.make_plan([make_host("data1"), make_host("edge1", ("edge_nodes",))], REPOSITORY)
+    (change,) = [entry for entry in site_plan.changes() if "needs_probe" in entry["groups"]]
     assert (change["host"], change["plan"]["probe"]) == ("data1", {"stack": change["plan"]["stack"]["name"]})
     assert change["plan"]["digests"]["probe"]
-    assert [row.reason for row in made.rows if row.component == "probe"] == ["missing"]
-    assert "data1: probed" in made.notes
+    assert [row.reason for row in site_plan.rows if row.component == "probe"] == ["missing"]
+    assert "data1: probed" in site_plan.notes

@@ -50,21 +50,21 @@ class Cell:
     def report(self, program: str) -> dict[str, Any]:
         answer = self.run(program)
         assert answer.status == 0, answer.problem
-        found: dict[str, Any] = json.loads(answer.output.splitlines()[-1])
-        return found
+        report: dict[str, Any] = json.loads(answer.output.splitlines()[-1])
+        return report
 
     @property
     def left(self) -> list[str]:
         """Processes of its user, and its directory."""
-        found = [str(pid) for pid in confinement.of_processes().get(self.number, [])]
-        return found + [str(self.path)] * self.path.exists()
+        pids = [str(pid) for pid in confinement.of_processes().get(self.number, [])]
+        return pids + [str(self.path)] * self.path.exists()
 
 
 @pytest.fixture
 def cell(open_directory: Path, open_python: str) -> Iterator[Cell]:
-    found = Cell(open_directory, open_python)
-    yield found
-    confinement.clear(str(found.path))
+    new_cell = Cell(open_directory, open_python)
+    yield new_cell
+    confinement.clear(str(new_cell.path))
 
 
 # --- as whom a program runs -------------------------------------------------------------------------------------------
@@ -86,19 +86,19 @@ report(
 
 def test_a_program_runs_as_a_user_that_no_account_has(cell: Cell, monkeypatch) -> None:
     monkeypatch.setenv("SECRET", "root's")
-    found = cell.report(IDENTITY)
-    [number] = set(found["uid"]) | set(found["gid"])
+    report = cell.report(IDENTITY)
+    [number] = set(report["uid"]) | set(report["gid"])
     assert number in confinement.NUMBERS
-    assert found["groups"] == []
-    assert found["mask"] == 0o077
+    assert report["groups"] == []
+    assert report["mask"] == 0o077
     path = str(cell.path)
-    assert (found["cwd"], found["home"], found["temporary"]) == (path, path, f"{path}/tmp")
-    assert found["secret"] is None
-    assert found["privileges"] == "1"
-    assert set(found["capabilities"]) == {"0"}
-    assert found["descriptors"] == ["0", "1", "2", "3"]  # the last is the listing's own: not the lock, no socket
-    assert found["processes"] == [256, 256]
-    assert found["size"] == [512 << 20, 512 << 20]
+    assert (report["cwd"], report["home"], report["temporary"]) == (path, path, f"{path}/tmp")
+    assert report["secret"] is None
+    assert report["privileges"] == "1"
+    assert set(report["capabilities"]) == {"0"}
+    assert report["descriptors"] == ["0", "1", "2", "3"]  # the last is the listing's own: not the lock, no socket
+    assert report["processes"] == [256, 256]
+    assert report["size"] == [512 << 20, 512 << 20]
     assert cell.left == []
 
 
@@ -108,23 +108,23 @@ def test_a_program_runs_as_a_user_that_no_account_has(cell: Cell, monkeypatch) -
 def test_a_program_changes_nothing_of_root(cell: Cell, open_directory: Path) -> None:
     (open_directory / "file").touch()
     places = ["/opt", str(open_directory), "/etc", "/root"]
-    found = cell.report(
+    report = cell.report(
         f"report(writes=[attempt(lambda: open(path + '/evil', 'w')) for path in {places!r}],"
         f" replaced=attempt(lambda: os.rename({str(open_directory / 'file')!r}, 'file')))"
     )
-    assert found == {"writes": ["PermissionError"] * len(places), "replaced": "PermissionError"}
+    assert report == {"writes": ["PermissionError"] * len(places), "replaced": "PermissionError"}
 
 
 def test_a_program_reads_no_secret_of_root(cell: Cell, open_directory: Path) -> None:
     secret = open_directory / "secret"
     secret.write_text("password")
     secret.chmod(0o600)
-    found = cell.report(
+    report = cell.report(
         f"report(secret=attempt(lambda: open({str(secret)!r}).read()), shadow=attempt(lambda: open('/etc/shadow').read()),"
         f" environment=attempt(lambda: open('/proc/{os.getpid()}/environ').read()),"
         f" signal=attempt(lambda: os.kill({os.getpid()}, 0)), link=attempt(lambda: os.link({str(secret)!r}, 'secret')))"
     )
-    assert set(found.values()) == {"PermissionError"}
+    assert set(report.values()) == {"PermissionError"}
 
 
 def test_a_program_has_no_network_and_no_socket_of_a_service(cell: Cell) -> None:
@@ -137,26 +137,26 @@ def test_a_program_has_no_network_and_no_socket_of_a_service(cell: Cell) -> None
     service.listen()
     server = socket.create_server(("127.0.0.1", 0))
     try:
-        found = cell.report(
+        report = cell.report(
             "def unix(path):\n    socket.socket(socket.AF_UNIX).connect(path)\n"
             f"report(tcp=attempt(lambda: socket.create_connection({server.getsockname()!r}, 5)),"
             f" abstract=attempt(lambda: unix({name!r})), service=attempt(lambda: unix({path!r})),"
             " devices=os.listdir('/sys/class/net') and open('/proc/net/dev').read().count(':'))"
         )
-        refused = {"tcp": "OSError", "abstract": "ConnectionRefusedError", "service": "FileNotFoundError"}
-        assert found == {**refused, "devices": 1}
+        expected_errors = {"tcp": "OSError", "abstract": "ConnectionRefusedError", "service": "FileNotFoundError"}
+        assert report == {**expected_errors, "devices": 1}
     finally:
         os.unlink(path)
-        for one in (abstract, service, server):
-            one.close()
+        for listener in (abstract, service, server):
+            listener.close()
 
 
 def test_a_program_leaves_no_file_outside(cell: Cell) -> None:
     name = f"evil-{os.getpid()}"
-    found = cell.report(
+    report = cell.report(
         f"report(done=[attempt(lambda: open(place + '/{name}', 'w').write('x')) for place in ('/var/tmp', '/dev/shm', '/run')])"
     )
-    assert found == {"done": ["done: 1"] * 3}
+    assert report == {"done": ["done: 1"] * 3}
     assert [place for place in ("/var/tmp", "/dev/shm", "/run") if os.path.exists(f"{place}/{name}")] == []
 
 
@@ -268,8 +268,8 @@ def test_without_a_network_of_its_own_nothing_runs(cell: Cell, open_directory: P
         pytest.skip("no setpriv (util-linux) on this machine")
     program = [sys.executable, "-c", WITHOUT_ANSIBLE + CALLER, UTILITIES, str(cell.path)]
     argv = [setpriv, "--bounding-set=-sys_admin", *program]
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
-    assert done.stderr.splitlines()[-1] == (
+    completed = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
+    assert completed.stderr.splitlines()[-1] == (
         f"{confinement.__name__}.NotConfined: This host must be able to confine a program but refuses a network of its own "
         "(Operation not permitted)."
     )
@@ -295,8 +295,8 @@ def test_whether_the_kernel_grants_a_cell_is_known_before_anything_is_fetched(
     python: str, refused: str, sentence: str
 ) -> None:
     argv = ["setpriv", f"--bounding-set={refused}", python, "-c", WITHOUT_ANSIBLE + QUESTION, UTILITIES]
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False)
-    assert (done.stdout.strip(), done.stderr) == (sentence, "")
+    completed = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False)
+    assert (completed.stdout.strip(), completed.stderr) == (sentence, "")
 
 
 def test_a_directory_that_users_cannot_enter_is_named(cell: Cell, open_directory: Path) -> None:
@@ -317,12 +317,12 @@ def test_numbers_of_accounts_groups_and_processes_are_not_used(monkeypatch) -> N
 
     monkeypatch.setattr(confinement.pwd, "getpwuid", only(account))
     monkeypatch.setattr(confinement.grp, "getgrgid", only(group))
-    sleeping = subprocess.Popen(["/bin/sleep", "60"], user=process)
+    sleeper = subprocess.Popen(["/bin/sleep", "60"], user=process)
     try:
         assert confinement.free_numbers(4, [account, group, process, free]) == [free]
     finally:
-        sleeping.kill()
-        sleeping.wait()
+        sleeper.kill()
+        sleeper.wait()
 
 
 def test_only_processes_of_confined_programs_are_ended() -> None:
@@ -348,9 +348,9 @@ print(json.dumps([answer.status, answer.output.splitlines()[:-1], number, alive,
 @pytest.mark.parametrize("python", HOST_PYTHONS)
 def test_a_program_is_confined_by_the_pythons_of_hosts(python: str, open_directory: Path) -> None:
     argv = [python, "-c", WITHOUT_ANSIBLE + PROGRAM, UTILITIES, str(open_directory / "cell")]
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
-    assert done.stderr == ""
-    status, output, number, alive, there = json.loads(done.stdout)
+    completed = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
+    assert completed.stderr == ""
+    status, output, number, alive, exists = json.loads(completed.stdout)
     assert status == 0
     assert output == [str(number)] * 3 + ["0077", str(open_directory / "cell"), "1"]
-    assert (alive, there) == (False, False)
+    assert (alive, exists) == (False, False)

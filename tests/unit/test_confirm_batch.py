@@ -42,8 +42,8 @@ def test_more_than_a_quarter_and_more_than_one_is_many(batch: int | str, hosts: 
 def test_many_hosts_at_once_must_be_confirmed(tmp_path: Path, options: str, question: str) -> None:
     (tmp_path / "change.yml").write_text(PLAYS, encoding="utf-8")
     names = "".join(f"data{number}," for number in range(8))
-    code, said = ansible_programs.play("-i", names, "-c", "local", tmp_path / "change.yml", "-e", options)
-    assert ("a host changes" in said) is not bool(question), said
+    code, output = ansible_programs.play("-i", names, "-c", "local", tmp_path / "change.yml", "-e", options)
+    assert ("a host changes" in output) is not bool(question), output
     assert code == (2 if question else 0)
-    assert question in said
-    assert ("No host was changed." in said) is bool(question)
+    assert question in output
+    assert ("No host was changed." in output) is bool(question)

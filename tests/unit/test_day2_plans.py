@@ -21,10 +21,10 @@ SITES = {
 def test_a_host_that_joins_has_rows_and_nobody_else(bare: str) -> None:
     site = SITES[ENTRIES[bare]["planned"]["stack"]]
     assert set(site) <= set(COMPLETE)
-    made = make_plan([*(ENTRIES[name] for name in site), ENTRIES[bare]])
-    assert {row.host for row in made.rows} == {bare}
-    assert made.hosts[bare]["needs"] == ENTRIES[bare]["planned"]["needs"]
-    assert all(made.hosts[name]["needs"] == [] for name in site)
+    site_plan = make_plan([*(ENTRIES[name] for name in site), ENTRIES[bare]])
+    assert {row.host for row in site_plan.rows} == {bare}
+    assert site_plan.hosts[bare]["needs"] == ENTRIES[bare]["planned"]["needs"]
+    assert all(site_plan.hosts[name]["needs"] == [] for name in site)
 
 
 def test_a_host_that_was_replaced_is_one_that_joins() -> None:

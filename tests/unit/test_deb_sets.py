@@ -58,18 +58,18 @@ def serve() -> Iterator[Callable[[Path], str]]:
 def signed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A flat repository, signed, with its key and another one."""
     directory = tmp_path_factory.mktemp("debs")
-    made = directory / "repository"
-    made.mkdir()
+    repository = directory / "repository"
+    repository.mkdir()
     entries = []
     for name, version, depends in PACKAGES:
         package = {"name": name, "source": name, "version": version, "depends": depends}
-        entries.append(gpu_debs.build(package, directory, directory / "packages", made))
+        entries.append(gpu_debs.build(package, directory, directory / "packages", repository))
     home = signed_packages.signing_key(directory / "gpg")
-    gpu_debs.write_index(entries, directory, made, home)
-    signed_packages.write_keys(made, home)
-    yield made
-    for one in (home, home.with_name("gpg-other")):
-        run("gpgconf", "--homedir", str(one), "--kill", "gpg-agent")
+    gpu_debs.write_index(entries, directory, repository, home)
+    signed_packages.write_keys(repository, home)
+    yield repository
+    for gpg_home in (home, home.with_name("gpg-other")):
+        run("gpgconf", "--homedir", str(gpg_home), "--kill", "gpg-agent")
 
 
 @pytest.fixture
@@ -79,9 +79,9 @@ def source(signed: Path, tmp_path: Path) -> Path:
 
 def make(root: Path, url: str, key: Path, packages: list[str] | None = None, **more: Any) -> dict[str, Any]:
     repositories = [{"url": url, "key": key.read_text().rstrip()}]
-    given = {"root": str(root), "name": "cuda", "kind": "deb", "repositories": repositories}
-    given["packages"] = packages or NAMED
-    return host_modules.run("mirror_packages", **given, **more)
+    arguments = {"root": str(root), "name": "cuda", "kind": "deb", "repositories": repositories}
+    arguments["packages"] = packages or NAMED
+    return host_modules.run("mirror_packages", **arguments, **more)
 
 
 def test_a_set_has_what_apt_chooses_and_the_sources_own_signed_index(
@@ -104,9 +104,9 @@ def test_a_set_has_what_apt_chooses_and_the_sources_own_signed_index(
     address = f"{serve(root)}/deb/cuda"
     hosts = deb_sets.Apt(str(open_directory / "host"), address, key.read_text(), processes.clock() + 60)
     hosts.update()
-    found, _ = hosts.chosen(NAMED)
-    paths = [str(open_directory / str(number)) for number in range(len(found))]
-    assert hosts.fetch([(uri, path, digest) for (uri, digest), path in zip(found, paths, strict=True)]) == ""
+    files, _ = hosts.chosen(NAMED)
+    paths = [str(open_directory / str(number)) for number in range(len(files))]
+    assert hosts.fetch([(uri, path, digest) for (uri, digest), path in zip(files, paths, strict=True)]) == ""
 
 
 def user_of(client: tuple[str, int]) -> int:
@@ -123,16 +123,16 @@ def test_what_talks_to_the_network_is_not_root(
     users = set()
     answer = Files.do_GET
     monkeypatch.setattr(Files, "do_GET", lambda self: users.add(user_of(self.client_address)) or answer(self))
-    made = make(open_directory / "mirror", serve(source), source / "RPM-GPG-KEY-fixtures")
-    assert made.get("changed"), made
+    mirror_answer = make(open_directory / "mirror", serve(source), source / "RPM-GPG-KEY-fixtures")
+    assert mirror_answer.get("changed"), mirror_answer
     assert users == {pwd.getpwnam("_apt").pw_uid}
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root could fetch as another user")
 def test_a_directory_that_apts_user_cannot_enter_is_named(source: Path, open_directory: Path, serve: Any) -> None:
     (open_directory / "closed").mkdir(mode=0o700)
-    made = make(open_directory / "closed/mirror", serve(source), source / "RPM-GPG-KEY-fixtures")
-    assert f"must be able to enter {open_directory}/closed (chmod o+x)" in made["msg"]
+    answer = make(open_directory / "closed/mirror", serve(source), source / "RPM-GPG-KEY-fixtures")
+    assert f"must be able to enter {open_directory}/closed (chmod o+x)" in answer["msg"]
 
 
 def test_a_link_among_what_was_fetched_is_not_followed(open_directory: Path) -> None:
@@ -148,8 +148,8 @@ def test_a_repository_with_a_detached_signature_and_a_compressed_index(
 ) -> None:
     """As NVIDIA's older ones."""
     (source / "Packages.gz").write_bytes(gzip.compress((source / "Packages").read_bytes()))
-    listed = [(name, (source / name).read_bytes()) for name in ("Packages", "Packages.gz")]
-    lines = "".join(f" {hashlib.sha256(content).hexdigest()} {len(content)} {name}\n" for name, content in listed)
+    files = [(name, (source / name).read_bytes()) for name in ("Packages", "Packages.gz")]
+    lines = "".join(f" {hashlib.sha256(content).hexdigest()} {len(content)} {name}\n" for name, content in files)
     for name in ("Packages", "InRelease"):  # the first one is listed, and not there
         (source / name).unlink()
     (source / "Release").write_text(f"Date: Thu, 01 Aug 2024 10:00:00 UTC\nSHA256:\n{lines}", encoding="utf-8")
@@ -182,7 +182,7 @@ def test_what_the_named_version_requires_of_the_system_is_reported(
 @pytest.mark.parametrize(
     ("spoil", "packages", "words"),
     [
-        *((one, NAMED, "signed with the key of the set, but apt reports") for one in ("key", "index", "unsigned")),
+        *((fault, NAMED, "signed with the key of the set, but apt reports") for fault in ("key", "index", "unsigned")),
         ("package", NAMED, "could not be fetched: E: "),
         ("", ["cuda-libraries-10-0=10.0.1-1"], "Version '10.0.1-1' for 'cuda-libraries-10-0' was not found"),
         ("", ["libcudnn7-", "-oX"], "must be NAME or NAME=VERSION, but there is libcudnn7-, -oX"),
@@ -221,9 +221,9 @@ def test_a_host_without_apt_is_refused(source: Path, open_directory: Path, monke
 
 
 def test_a_set_with_two_repositories_is_refused_and_each_kind_has_its_folder() -> None:
-    one = {"name": "cuda", "kind": "deb", "packages": NAMED, "repositories": {"http://a": "k", "http://b": "k"}}
-    assert "must have one repository" in package_sets_problem([one], "fetch")
-    assert package_set_records([one, {"name": "el9"}], "/m") == ["/m/deb/cuda/set.json", "/m/rpm/el9/set.json"]
+    package_set = {"name": "cuda", "kind": "deb", "packages": NAMED, "repositories": {"http://a": "k", "http://b": "k"}}
+    assert "must have one repository" in package_sets_problem([package_set], "fetch")
+    assert package_set_records([package_set, {"name": "el9"}], "/m") == ["/m/deb/cuda/set.json", "/m/rpm/el9/set.json"]
 
 
 def test_a_removal_takes_the_set(source: Path, open_directory: Path, serve: Any) -> None:

@@ -30,11 +30,11 @@ def script(edge: Any) -> Path:
 def own(edge: Any) -> Path:
     """A user's directory with a package that fits."""
     path: Path = edge.base / "own"
-    made = run(edge, "venv", str(path))
-    assert made.returncode == 0, made.stderr
-    assert f"{path}/bin/pip install" in made.stderr
-    done = pip(edge, path, "fits")
-    assert done.returncode == 0, done.stderr
+    venv_run = run(edge, "venv", str(path))
+    assert venv_run.returncode == 0, venv_run.stderr
+    assert f"{path}/bin/pip install" in venv_run.stderr
+    pip_run = pip(edge, path, "fits")
+    assert pip_run.returncode == 0, pip_run.stderr
     return path
 
 
@@ -48,8 +48,8 @@ def pip(edge: Any, directory: Path, name: str) -> subprocess.CompletedProcess[st
 
 @pytest.mark.parametrize("name", [name for name, _ in cli.COMMANDS])
 def test_the_help_of_every_command_ends_with_an_example(edge: Any, name: str) -> None:
-    said = run(edge, name, "--help").stdout
-    assert f"  deeplearning {name}" in said.partition("example:\n")[2]
+    output = run(edge, name, "--help").stdout
+    assert f"  deeplearning {name}" in output.partition("example:\n")[2]
     assert f"\n  {name} " in run(edge, "--help").stdout
 
 
@@ -99,20 +99,20 @@ def test_a_host_without_an_environment_says_who_installs_one(edge: Any, tmp_path
 
 def test_a_script_has_its_arguments_and_hadoops_variables(edge: Any, script: Path) -> None:
     arguments = ("--epochs", "5", "--gpus", "none")
-    done = run(edge, "run", str(script), *arguments, LD_LIBRARY_PATH="/mine", PYTHONPATH="/other")
-    told = json.loads(done.stdout)
-    assert told["arguments"] == ["--epochs", "5", "--gpus", "none"]
-    assert told["prefix"] == str(edge.root / "envs" / NEW)
-    assert told["PATH"].startswith(f"{edge.root}/envs/{NEW}/bin:")
-    assert (told["CLASSPATH"], told["HADOOP_CONF_DIR"]) == ("/opt/hadoop/a.jar", f"{edge.base}/conf")
-    assert told["LD_LIBRARY_PATH"] == "/opt/hadoop/lib/native:/mine"
-    assert (told["PYTHONPATH"], told["CUDA_VISIBLE_DEVICES"]) == (None, None)
+    completed = run(edge, "run", str(script), *arguments, LD_LIBRARY_PATH="/mine", PYTHONPATH="/other")
+    report = json.loads(completed.stdout)
+    assert report["arguments"] == ["--epochs", "5", "--gpus", "none"]
+    assert report["prefix"] == str(edge.root / "envs" / NEW)
+    assert report["PATH"].startswith(f"{edge.root}/envs/{NEW}/bin:")
+    assert (report["CLASSPATH"], report["HADOOP_CONF_DIR"]) == ("/opt/hadoop/a.jar", f"{edge.base}/conf")
+    assert report["LD_LIBRARY_PATH"] == "/opt/hadoop/lib/native:/mine"
+    assert (report["PYTHONPATH"], report["CUDA_VISIBLE_DEVICES"]) == (None, None)
 
 
 @pytest.mark.parametrize("text", ["none", "0"])
 def test_a_script_without_gpus_sees_none(edge: Any, script: Path, text: str) -> None:
-    told = json.loads(run(edge, "run", "--gpus", text, str(script)).stdout)
-    assert (told["CUDA_VISIBLE_DEVICES"], told["CUDA_DEVICE_ORDER"]) == ("", "PCI_BUS_ID")
+    report = json.loads(run(edge, "run", "--gpus", text, str(script)).stdout)
+    assert (report["CUDA_VISIBLE_DEVICES"], report["CUDA_DEVICE_ORDER"]) == ("", "PCI_BUS_ID")
 
 
 def test_the_script_takes_the_place_of_the_command(edge: Any, script: Path) -> None:
@@ -135,8 +135,8 @@ def test_signals_and_status_are_the_scripts(edge: Any, number: signal.Signals) -
 
 
 def test_a_program_ignores_no_signal_that_python_ignores(edge: Any) -> None:
-    ignored = int(run(edge, "python", "--stack", OLD).stdout.split()[1], 16)
-    assert not ignored & (1 << (signal.SIGPIPE - 1) | 1 << (signal.SIGXFSZ - 1))
+    signal_mask = int(run(edge, "python", "--stack", OLD).stdout.split()[1], 16)
+    assert not signal_mask & (1 << (signal.SIGPIPE - 1) | 1 << (signal.SIGXFSZ - 1))
 
 
 @pytest.mark.parametrize(("name", "expected"), [("tf1.15", OLD), ("tf1.15-py27-el7", OLD), (OLD, OLD), ("tf2", None)])
@@ -190,12 +190,12 @@ def test_pip_lists_the_environments_packages(edge: Any) -> None:
 def test_without_java_a_script_runs_and_is_told_that_hdfs_does_not(edge: Any, script: Path) -> None:
     edge.java.unlink()
     try:
-        done = run(edge, "run", str(script))
+        completed = run(edge, "run", str(script))
         refused(edge, 3, "Java is required", "tensorboard", "hdfs:///runs")
     finally:
         edge.java.write_text("")
-    assert (done.returncode, json.loads(done.stdout)["CLASSPATH"]) == (0, None)
-    assert "hdfs:// does not work here: Java is required" in done.stderr
+    assert (completed.returncode, json.loads(completed.stdout)["CLASSPATH"]) == (0, None)
+    assert "hdfs:// does not work here: Java is required" in completed.stderr
 
 
 # --- venv
@@ -210,34 +210,34 @@ def test_own_packages_come_on_top_and_the_environments_stay_below(edge: Any, own
 
 
 def test_what_needs_another_version_is_refused_with_pips_reason(edge: Any, own: Path) -> None:
-    done = pip(edge, own, "breaks")
-    assert done.returncode == 1
-    assert "breaks 1.0 depends on numpy>=2" in done.stdout + done.stderr
-    assert "(constraint) numpy==1.26.4" in done.stdout + done.stderr
+    completed = pip(edge, own, "breaks")
+    assert completed.returncode == 1
+    assert "breaks 1.0 depends on numpy>=2" in completed.stdout + completed.stderr
+    assert "(constraint) numpy==1.26.4" in completed.stdout + completed.stderr
 
 
 def test_a_script_with_own_packages_has_hadoops_variables(edge: Any, own: Path, script: Path) -> None:
-    told = json.loads(run(edge, "run", "--venv", str(own), str(script)).stdout)
-    assert (told["prefix"], told["CLASSPATH"]) == (str(own), "/opt/hadoop/a.jar")
-    assert told["PATH"].startswith(f"{own}/bin:")
+    report = json.loads(run(edge, "run", "--venv", str(own), str(script)).stdout)
+    assert (report["prefix"], report["CLASSPATH"]) == (str(own), "/opt/hadoop/a.jar")
+    assert report["PATH"].startswith(f"{own}/bin:")
 
 
 def test_executors_get_the_own_packages_alone(edge: Any, own: Path, tmp_path: Path) -> None:
-    opened = own_packages.opened(str(edge.root), str(own))
-    archive = own_packages.pack(opened, str(tmp_path / "packages.zip"))
-    with zipfile.ZipFile(archive) as packed:
-        names = packed.namelist()
+    directory = own_packages.opened(str(edge.root), str(own))
+    archive = own_packages.pack(directory, str(tmp_path / "packages.zip"))
+    with zipfile.ZipFile(archive) as zip_file:
+        names = zip_file.namelist()
     assert "fits.py" in names
     assert not [name for name in names if name.startswith("numpy") or name.endswith((".pth", ".pyc"))]
-    assert Path(opened.environment) == edge.root / "envs" / NEW
+    assert Path(directory.environment) == edge.root / "envs" / NEW
 
 
 def test_a_directory_without_packages_sends_nothing(edge: Any, own: Path, tmp_path: Path) -> None:
     """YARN fails at an empty zip archive: it makes no directory of it, and then cannot change its mode (seen with 3.3.6)."""
     empty = tmp_path / "empty"
     assert run(edge, "venv", str(empty)).returncode == 0
-    opened = own_packages.opened(str(edge.root), str(empty))
-    assert own_packages.pack(opened, str(tmp_path / "packages.zip")) is None
+    directory = own_packages.opened(str(edge.root), str(empty))
+    assert own_packages.pack(directory, str(tmp_path / "packages.zip")) is None
 
 
 def test_the_directory_must_be_new(edge: Any, own: Path) -> None:
@@ -246,9 +246,9 @@ def test_the_directory_must_be_new(edge: Any, own: Path) -> None:
 
 
 def test_one_that_could_not_be_made_leaves_nothing(edge: Any) -> None:
-    done = run(edge, "venv", "--stack", "tf1.15", str(edge.base / "half"))  # its Python prints and makes nothing
-    assert done.returncode == 3
-    assert "pip" in done.stderr or "must be made" in done.stderr
+    completed = run(edge, "venv", "--stack", "tf1.15", str(edge.base / "half"))  # its Python prints and makes nothing
+    assert completed.returncode == 3
+    assert "pip" in completed.stderr or "must be made" in completed.stderr
     assert not (edge.base / "half").exists()
 
 
@@ -279,7 +279,7 @@ def page(port: int) -> Any:
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_tensorboard_is_for_this_host_and_ends_with_the_command(edge: Any, number: signal.Signals) -> None:
     port = free_port()
-    where = "hdfs://master1:8020/user/anna/runs"  # TensorFlow takes an address without a NameNode for a local one
+    address = "hdfs://master1:8020/user/anna/runs"  # TensorFlow takes an address without a NameNode for a local one
     arguments = command(edge, "tensorboard", "--port", str(port), "hdfs:///user/anna/runs")
 
     def as_in_a_terminal() -> None:  # a shell's background commands ignore SIGINT, and those of nohup SIGHUP
@@ -287,28 +287,28 @@ def test_tensorboard_is_for_this_host_and_ends_with_the_command(edge: Any, numbe
 
     with subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True, preexec_fn=as_in_a_terminal) as process:
         try:
-            told = page(port)
+            report = page(port)
             process.send_signal(number)
-            said = process.communicate(timeout=30)[1]
+            output = process.communicate(timeout=30)[1]
         finally:
             process.kill()
-    assert told == {
-        "--logdir": where,
+    assert report == {
+        "--logdir": address,
         "--host": "127.0.0.1",
         "--port": str(port),
         "--reload_interval": "30",
         "cuda": "",
         "jars": "/opt/hadoop/a.jar",
     }
-    assert f"ssh -N -L {port}:127.0.0.1:{port} " in said
+    assert f"ssh -N -L {port}:127.0.0.1:{port} " in output
     assert process.returncode in (-number, 1)
     with pytest.raises(ConnectionRefusedError), socket.create_connection(("127.0.0.1", port), timeout=5):
         pass
 
 
 def test_a_port_that_is_used_is_told(edge: Any) -> None:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen(1)
-        port = taken.getsockname()[1]
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(1)
+        port = listener.getsockname()[1]
         refused(edge, 3, f"{port} is used", "tensorboard", "--port", str(port), ".")

@@ -48,8 +48,8 @@ ADDRESS = "then open "
 def own(edge: Any) -> Path:
     """A user's directory that has the stand-ins."""
     path: Path = edge.base / "jupyter"
-    made = run(edge, "venv", str(path))
-    assert made.returncode == 0, made.stderr
+    completed = run(edge, "venv", str(path))
+    assert completed.returncode == 0, completed.stderr
     (packages,) = path.glob("lib/python*/site-packages")
     package(packages, "notebook", "7.6.5")
     package(packages, "ipykernel", "7.4.0")
@@ -96,9 +96,9 @@ def test_a_notebook_is_for_who_has_the_token_and_ends_with_the_command(edge: Any
     ) as process:
         try:
             assert process.stderr is not None
-            said = [process.stderr.readline() for _ in range(3)]
-            address = said[2].partition(ADDRESS)[2].split()[0]
-            told = ask(address)
+            lines = [process.stderr.readline() for _ in range(3)]
+            address = lines[2].partition(ADDRESS)[2].split()[0]
+            report = ask(address)
             assert ask(address.partition("?")[0] + "?token=other") == 403
             process.send_signal(number)
             process.communicate(timeout=30)
@@ -108,8 +108,8 @@ def test_a_notebook_is_for_who_has_the_token_and_ends_with_the_command(edge: Any
             os.close(terminal)
     token = address.partition("token=")[2]
     assert len(token) >= 32
-    assert token not in told.pop("argv")
-    assert told == {
+    assert token not in report.pop("argv")
+    assert report == {
         "prefix": str(own),
         "directory": str(notebooks),
         "ip": "127.0.0.1",
@@ -117,7 +117,7 @@ def test_a_notebook_is_for_who_has_the_token_and_ends_with_the_command(edge: Any
         "CLASSPATH": "/opt/hadoop/a.jar",
         "JUPYTER_PATH": f"{own}/share/jupyter",
     }
-    assert f"ssh -N -L {port}:127.0.0.1:{port} " in said[1]
+    assert f"ssh -N -L {port}:127.0.0.1:{port} " in lines[1]
     assert process.returncode in (-number, 1)
 
 
@@ -132,19 +132,19 @@ def test_notebooks_that_are_missing_are_told(edge: Any, own: Path) -> None:
 
 @pytest.mark.parametrize(("name", "missing"), [("notebook", "notebook"), ("kernel", "ipykernel")])
 def test_without_jupyter_the_commands_to_type_are_printed(edge: Any, name: str, missing: str) -> None:
-    done = run(edge, name, "--stack", "tf2.15")
-    assert done.returncode == 3
-    assert f"{missing} is required, but {edge.root}/envs/{NEW} does not have it." in done.stderr
+    completed = run(edge, name, "--stack", "tf2.15")
+    assert completed.returncode == 3
+    assert f"{missing} is required, but {edge.root}/envs/{NEW} does not have it." in completed.stderr
     first = ["  deeplearning venv --stack tf2.15 ~/my", f"  ~/my/bin/pip install {missing}"]
-    assert done.stderr.splitlines()[1:] == [*first, f"  deeplearning {name} --venv ~/my"]
+    assert completed.stderr.splitlines()[1:] == [*first, f"  deeplearning {name} --venv ~/my"]
 
 
 def test_a_directory_of_packages_without_jupyter_needs_one_command(edge: Any) -> None:
     path = edge.base / "empty"
     assert run(edge, "venv", str(path)).returncode == 0
-    done = run(edge, "notebook", "--venv", str(path))
+    completed = run(edge, "notebook", "--venv", str(path))
     commands = [f"  {path}/bin/pip install notebook", f"  deeplearning notebook --venv {path}"]
-    assert (done.returncode, done.stderr.splitlines()[1:]) == (3, commands)
+    assert (completed.returncode, completed.stderr.splitlines()[1:]) == (3, commands)
 
 
 # --- kernel
@@ -156,18 +156,18 @@ def kernels(edge: Any) -> Path:
 
 
 def test_a_kernel_of_another_jupyter_has_the_variables_and_packages(edge: Any, own: Path) -> None:
-    done = run(edge, "kernel", "--venv", str(own), "--gpus", "none")
-    assert done.returncode == 0, done.stderr
+    completed = run(edge, "kernel", "--venv", str(own), "--gpus", "none")
+    assert completed.returncode == 0, completed.stderr
     path = kernels(edge) / "deeplearning-jupyter"
-    assert str(path) in done.stderr
+    assert str(path) in completed.stderr
     spec = json.loads((path / "kernel.json").read_text())
     assert (spec["display_name"], spec["language"]) == ("Deep learning (jupyter)", "python")
     words = [word.replace("{connection_file}", "/run/c.json") for word in spec["argv"]]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, cwd="/") as process:
-        told = json.loads(process.communicate(timeout=60)[0])
-    assert told["pid"] == process.pid  # signals of Jupyter reach it
-    assert (told["arguments"], told["prefix"]) == (["-f", "/run/c.json"], str(own))
-    assert (told["CUDA_VISIBLE_DEVICES"], told["CLASSPATH"]) == ("", "/opt/hadoop/a.jar")
+        report = json.loads(process.communicate(timeout=60)[0])
+    assert report["pid"] == process.pid  # signals of Jupyter reach it
+    assert (report["arguments"], report["prefix"]) == (["-f", "/run/c.json"], str(own))
+    assert (report["CUDA_VISIBLE_DEVICES"], report["CLASSPATH"]) == ("", "/opt/hadoop/a.jar")
 
 
 def test_a_kernel_of_a_removed_environment_says_what_to_do(edge: Any, own: Path) -> None:
@@ -176,10 +176,10 @@ def test_a_kernel_of_a_removed_environment_says_what_to_do(edge: Any, own: Path)
     seal = edge.root / f"envs/{NEW}/.deeplearning/sealed.json"
     seal.unlink()
     try:
-        done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=60)
+        completed = subprocess.run(words, capture_output=True, text=True, check=False, timeout=60)
     finally:
         seal.write_text("{}")
-    assert (done.returncode, "is not on this host any more" in done.stderr) == (3, True)
+    assert (completed.returncode, "is not on this host any more" in completed.stderr) == (3, True)
 
 
 @pytest.mark.parametrize(
@@ -196,10 +196,10 @@ def test_a_kernel_follows_the_default_or_is_of_the_named_stack(
     (packages,) = (edge.root / "envs" / NEW).glob("lib/python*/site-packages")
     (packages / "ipykernel-7.4.0.dist-info").mkdir()  # an operator put it in
     try:
-        done = run(edge, "kernel", *arguments, **variables)
+        completed = run(edge, "kernel", *arguments, **variables)
     finally:
         (packages / "ipykernel-7.4.0.dist-info").rmdir()
-    assert done.returncode == 0, done.stderr
+    assert completed.returncode == 0, completed.stderr
     words = json.loads((kernels(edge) / name / "kernel.json").read_text())["argv"]
     assert words == [*command(edge, "python"), *expected, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
 

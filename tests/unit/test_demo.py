@@ -97,10 +97,12 @@ def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Stand-ins that write down how they were called: mmdebstrap prints an archive, docker import takes it."""
     folder = tmp_path / "tools"
     folder.mkdir()
-    made = 'echo "mmdebstrap in $(stat -f -c %T "$TMPDIR")" >> "$CALLS"; echo archive; exit "${MMDEBSTRAP_STATUS:-0}"'
-    program(folder / "mmdebstrap", made)
-    taken = 'echo "docker $*" >> "$CALLS"; if [ "$1" = import ]; then cat > /dev/null; echo sha256:new; fi'
-    program(folder / "docker", taken)
+    mmdebstrap = (
+        'echo "mmdebstrap in $(stat -f -c %T "$TMPDIR")" >> "$CALLS"; echo archive; exit "${MMDEBSTRAP_STATUS:-0}"'
+    )
+    program(folder / "mmdebstrap", mmdebstrap)
+    docker = 'echo "docker $*" >> "$CALLS"; if [ "$1" = import ]; then cat > /dev/null; echo sha256:new; fi'
+    program(folder / "docker", docker)
     monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
     monkeypatch.setenv("CALLS", str(tmp_path / "calls"))
     monkeypatch.setattr(images, "CACHE", tmp_path / "cache")
@@ -174,8 +176,8 @@ JAR = hashlib.sha256(b"jar").hexdigest()
 def test_what_is_fetched_is_what_the_lock_says(served: tuple[Path, str], tmp_path: Path, before: bytes | None) -> None:
     if before:
         (tmp_path / "a.jar").write_bytes(before)
-    wanted = artifacts.Artifact("a.jar", JAR, f"{served[1]}/a.jar")
-    assert artifacts.fetch_all([wanted], tmp_path)[0].read_bytes() == b"jar"
+    artifact = artifacts.Artifact("a.jar", JAR, f"{served[1]}/a.jar")
+    assert artifacts.fetch_all([artifact], tmp_path)[0].read_bytes() == b"jar"
 
 
 @pytest.mark.parametrize(
@@ -210,8 +212,8 @@ def test_a_file_of_a_project_is_found_by_its_digest(served: tuple[Path, str], tm
     (root / "x-1.tar.gz").write_bytes(b"jar")
     (root / "simple").mkdir()
     (root / "simple/index.html").write_text(f'<a href="../x-1.tar.gz#sha256={JAR}">x</a>', encoding="utf-8")
-    wanted = artifacts.Artifact("x-1.tar.gz", JAR, f"{url}/simple/")
-    assert artifacts.fetch_all([wanted], tmp_path / "out")[0].read_bytes() == b"jar"
+    artifact = artifacts.Artifact("x-1.tar.gz", JAR, f"{url}/simple/")
+    assert artifacts.fetch_all([artifact], tmp_path / "out")[0].read_bytes() == b"jar"
 
 
 def test_all_that_a_machine_lacks_is_said_at_once() -> None:
@@ -226,9 +228,9 @@ def test_all_that_a_machine_lacks_is_said_at_once() -> None:
         memory_mb=900,
     )
     poor.disks_mb = {"/var/lib/docker": (12_000, 20)}
-    found = prerequisites.problems(poor)
-    assert len(found) == 6
-    assert "there are 900" in " ".join(found)
+    problems = prerequisites.problems(poor)
+    assert len(problems) == 6
+    assert "there are 900" in " ".join(problems)
 
 
 def test_a_machine_that_has_it_all_has_no_problem() -> None:
@@ -286,17 +288,17 @@ def test_an_engine_elsewhere_that_does_not_answer_is_named(client: Path, monkeyp
     monkeypatch.setenv("DOCKER_HOST", "tcp://build.example.com:2376")
     machine = prerequisites.look("demo")
     assert "docker.io" not in machine.packages
-    found = " ".join(prerequisites.problems(machine))
-    assert "tcp://build.example.com:2376 must answer" in found
-    assert "unset DOCKER_HOST" in found
+    problems = " ".join(prerequisites.problems(machine))
+    assert "tcp://build.example.com:2376 must answer" in problems
+    assert "unset DOCKER_HOST" in problems
 
 
 def test_a_context_that_does_not_answer_is_named(client: Path) -> None:
     script = (client / "docker").read_text(encoding="utf-8").replace("unix:///var/run/docker.sock", "ssh://ci@far")
     (client / "docker").write_text(script, encoding="utf-8")
-    found = " ".join(prerequisites.problems(prerequisites.look("demo")))
-    assert "ssh://ci@far must answer" in found
-    assert "docker context use default" in found
+    problems = " ".join(prerequisites.problems(prerequisites.look("demo")))
+    assert "ssh://ci@far must answer" in problems
+    assert "docker context use default" in problems
 
 
 @pytest.mark.parametrize(
@@ -326,13 +328,13 @@ def test_a_cluster_that_is_up_has_its_memory_already() -> None:
 
 
 def test_one_file_system_has_to_hold_downloads_and_images(tmp_path: Path) -> None:
-    found = prerequisites.disks(False, engine=tmp_path / "not/there/yet", downloads=tmp_path)
-    assert [needed for needed, _ in found.values()] == [15_000]
+    disks = prerequisites.disks(False, engine=tmp_path / "not/there/yet", downloads=tmp_path)
+    assert [megabytes for megabytes, _ in disks.values()] == [15_000]
 
 
 def test_a_host_of_cdsw_needs_more_disk_until_it_is_there(client: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def needed(*given: str) -> int:
-        return sum(wanted for wanted, _ in prerequisites.look("demo", *given).disks_mb.values())
+        return sum(megabytes for megabytes, _ in prerequisites.look("demo", *given).disks_mb.values())
 
     assert needed("cdsw1") == needed() + prerequisites.CDSW_DISK_MB
     monkeypatch.setattr(prerequisites, "engine_answers", lambda: True)
@@ -343,14 +345,14 @@ def test_a_host_of_cdsw_needs_more_disk_until_it_is_there(client: Path, monkeypa
 
 def test_the_prerequisites_need_nothing_but_python() -> None:
     code = "import hadoop_dl_dev.demo.prerequisites, sys; print('yaml' in sys.modules)"
-    done = subprocess.run(
+    completed = subprocess.run(
         ["python3", "-S", "-c", code],
         env={**os.environ, "PYTHONPATH": "lib"},
         capture_output=True,
         text=True,
         check=True,
     )
-    assert done.stdout == "False\n"
+    assert completed.stdout == "False\n"
 
 
 def inventory_of(demo: cluster.Cluster) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -376,8 +378,8 @@ def test_a_host_of_cdsw_has_a_file_of_its_own_in_the_inventory(tmp_path: Path, m
     demo = cluster.Cluster(name="other", cdsw="1.4.0")
     groups, values = inventory_of(demo)
     assert list(groups["cdsw_hosts"]["hosts"]) == ["cdsw1"]
-    own = (demo.inventory / "group_vars/cdsw_hosts.yml").read_text(encoding="utf-8")
-    assert yaml.safe_load(own) == {"gpu_count": 1}
+    text = (demo.inventory / "group_vars/cdsw_hosts.yml").read_text(encoding="utf-8")
+    assert yaml.safe_load(text) == {"gpu_count": 1}
     assert set(workbench.DRIVES) <= set(values["verify_expected_failures"])
 
 
@@ -479,12 +481,12 @@ def test_downloads_stay_while_another_cluster_uses_them(tmp_path: Path, monkeypa
 
 
 def test_a_mounted_repository_stays_the_same_directory(tmp_path: Path) -> None:
-    target, made = tmp_path / "target", tmp_path / "made"
-    for directory, name in ((target, "old.rpm"), (made, "new.rpm")):
+    target, source = tmp_path / "target", tmp_path / "made"
+    for directory, name in ((target, "old.rpm"), (source, "new.rpm")):
         (directory / "repodata").mkdir(parents=True)
         (directory / name).touch()
     before = target.stat().st_ino
-    fixtures.replace_content(target, made)
+    fixtures.replace_content(target, source)
     assert sorted(path.name for path in target.iterdir()) == ["new.rpm", "repodata"]
     assert target.stat().st_ino == before
 
@@ -494,9 +496,9 @@ def test_what_the_mirror_host_needs_to_fetch_is_handed_on(monkeypatch: pytest.Mo
     monkeypatch.delenv("https_proxy", raising=False)
     monkeypatch.setenv("PIP_INDEX_URL", "https://pypi.example/simple/")
     monkeypatch.setenv("MAVEN_CENTRAL_URL", "https://maven.example/central")
-    found = inventory.mirror_environment()
-    assert (found["https_proxy"], found["PIP_INDEX_URL"]) == ("http://proxy:3128", "https://pypi.example/simple")
-    assert found["MAVEN_CENTRAL_URL"] == "https://maven.example/central"
+    settings = inventory.mirror_environment()
+    assert (settings["https_proxy"], settings["PIP_INDEX_URL"]) == ("http://proxy:3128", "https://pypi.example/simple")
+    assert settings["MAVEN_CENTRAL_URL"] == "https://maven.example/central"
 
 
 def test_what_never_comes_is_said_with_the_last_answer() -> None:

@@ -33,19 +33,19 @@ def locked(package: str, lock: str) -> set[str]:
 @pytest.mark.parametrize("row", rows(), ids=lambda row: row[0])
 def test_the_table_is_about_what_the_locks_have(row: list[str]) -> None:
     package, versions, _, stacks = row
-    listed = set(versions.split(", "))
-    assert listed <= set().union(*(locked(package, lock) for lock in LOCKS))
+    table_versions = set(versions.split(", "))
+    assert table_versions <= set().union(*(locked(package, lock) for lock in LOCKS))
     for stack in re.findall(r"`([^`]+)`", stacks):
         assert (REPOSITORY / "stacks" / f"{stack}.yml").is_file()
         for lock in [name for name in LOCKS if name == stack or re.fullmatch(rf"{re.escape(stack)}-py[\d.]+", name)]:
-            assert not locked(package, lock) & listed
+            assert not locked(package, lock) & table_versions
 
 
 def test_the_report_knows_what_the_table_has() -> None:
-    listed = {row[0].partition(" ")[0].lower(): set(row[1].split(", ")) for row in rows()}
-    known = {name: set(versions) for name, versions in advisories.ADVISED.items()}
-    assert {name: known[name] for name in listed} == listed
-    assert known.keys() - listed.keys() == {"tensorflow-cpu", "tensorflow-gpu"}
+    table_versions = {row[0].partition(" ")[0].lower(): set(row[1].split(", ")) for row in rows()}
+    reported_versions = {name: set(versions) for name, versions in advisories.ADVISED.items()}
+    assert {name: reported_versions[name] for name in table_versions} == table_versions
+    assert reported_versions.keys() - table_versions.keys() == {"tensorflow-cpu", "tensorflow-gpu"}
 
 
 def test_the_report_names_a_stack_with_known_advisories() -> None:
@@ -53,6 +53,6 @@ def test_the_report_names_a_stack_with_known_advisories() -> None:
     [note] = advisories.notes(f"{stack.name}-{stack.lock().digest}")
     assert note.startswith("tf1.15-cpu-py36-el8 has known advisories: ")
     assert "tensorflow 1.15.5" in note
-    newer = load_stack("tf2.21-cpu-py311")
-    assert advisories.notes(f"{newer.name}-{newer.lock().digest}") == []
+    newer_stack = load_stack("tf2.21-cpu-py311")
+    assert advisories.notes(f"{newer_stack.name}-{newer_stack.lock().digest}") == []
     assert advisories.notes(f"{stack.name}-0123456789ab") == advisories.notes("../../etc") == advisories.notes("") == []

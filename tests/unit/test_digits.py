@@ -55,9 +55,9 @@ def test_every_row_is_in_exactly_one_shard() -> None:
 
 @pytest.mark.parametrize(("count", "sizes"), [(150, [64, 64, 22]), (128, [64, 64]), (0, [])])
 def test_every_epoch_has_every_row_in_exactly_one_block(count: int, sizes: list[int]) -> None:
-    found = list(digits.blocks(iter(range(count)), 64, epochs=2))
-    assert [len(block) for block in found] == sizes * 2
-    assert [row for block in found for row in block] == list(range(count)) * 2
+    blocks = list(digits.blocks(iter(range(count)), 64, epochs=2))
+    assert [len(block) for block in blocks] == sizes * 2
+    assert [row for block in blocks for row in block] == list(range(count)) * 2
 
 
 @pytest.mark.parametrize(
@@ -110,9 +110,9 @@ def test_the_driver_leaves_the_same_result_beside_the_model_and_on_its_host(
     monkeypatch.setattr(sys, "argv", [*arguments, "--result", f"{tmp_path}/result.json"])
     job.run(job.options("Train"), None, lambda tf, model, pixels: [7, 1, 2, 9], {"num_ps": 1})
     assert events == ["shutdown", "stop"]
-    there = (tmp_path / "model/result.json").read_text()
-    assert (tmp_path / "result.json").read_text() == there
-    assert json.loads(there)["accuracy"] == 0.75
+    text = (tmp_path / "model/result.json").read_text()
+    assert (tmp_path / "result.json").read_text() == text
+    assert json.loads(text)["accuracy"] == 0.75
 
 
 @pytest.fixture
@@ -162,9 +162,9 @@ def test_every_stack_with_tensorflowonspark_has_a_script_or_a_sentence(
     distributions = {canonicalize_name(entry.project): entry.version for entry in entries}
     if stack["tensorflow_source"] == "built":  # its wheel comes from the build host
         distributions[stack["tensorflow_package"]] = stack["tensorflow"]
-    missing = {"tensorflow": "hdfs", "kafka": "kafka"}.get(mode)
-    if missing and not stack[missing]:
-        with pytest.raises(ValueError, match=f"a stack with {missing}: true"):
+    requirement = {"tensorflow": "hdfs", "kafka": "kafka"}.get(mode)
+    if requirement and not stack[requirement]:
+        with pytest.raises(ValueError, match=f"a stack with {requirement}: true"):
             choose.script(mode, distributions)
     else:
         major = stack["tensorflow"].partition(".")[0]
@@ -234,7 +234,7 @@ def test_a_stack_whose_tensorflow_does_not_know_hdfs_uses_hadoops_command(
     storage.write(tf, home + "/model/finished", "yes")
     assert storage.exists(tf, home + "/model/events/scalars")
     with storage.readable(tf, home + "/model") as path:
-        assert sorted(found.name for found in Path(path).iterdir()) == ["events", "finished"]
+        assert sorted(entry.name for entry in Path(path).iterdir()) == ["events", "finished"]
     storage.write(tf, home + "/digits/csv/held-out/part-00000.csv", digits.lines()[0])
     assert storage.held_out(tf, home + "/digits") == digits.lines()[:1]
     storage.remove(tf, home + "/model")

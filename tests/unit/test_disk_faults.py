@@ -160,9 +160,9 @@ def test_each_step_reports_the_fault_and_the_same_command_continues(
             )
         else:
             undo.append(fault(small))
-        with pytest.raises(Failed, match=words) as refused:
+        with pytest.raises(Failed, match=words) as error:
             step()
-        assert any(word in str(refused.value) for word in ("run the playbook again", "Remove ", "Remount "))
+        assert any(word in str(error.value) for word in ("run the playbook again", "Remove ", "Remount "))
         small.mirror.meanwhile = lambda file: None
         undo[0]()
         check_active(small, active)
@@ -175,17 +175,17 @@ def test_each_step_reports_the_fault_and_the_same_command_continues(
 
 
 def small_at(site: Site, link: str) -> Site:
-    found = Site(site.root, site.mirror, site.fixtures)
-    found.path = site.root / link
-    return found
+    small_site = Site(site.root, site.mirror, site.fixtures)
+    small_site.path = site.root / link
+    return small_site
 
 
 @pytest.mark.parametrize(("fault", "left"), [(no_bytes, 20_000), (no_inodes, 6)])
 def test_a_disk_that_is_too_small_for_python_itself_is_reported_as_that(small: Site, fault, left: int) -> None:
     """There is room for the wheels of pip, and not for the environment that they go to."""
     undo = fault(small, left)
-    with pytest.raises(Failed, match=r"No space left on device|needs about|needs \d+ inodes") as refused:
+    with pytest.raises(Failed, match=r"No space left on device|needs about|needs \d+ inodes") as error:
         small.install("pip")
-    assert "interpreter" not in str(refused.value)
+    assert "interpreter" not in str(error.value)
     undo()
     assert small.install("pip")["changed"] is True

@@ -24,8 +24,8 @@ def example(tmp_path: Path) -> Path:
     shutil.copytree(EXAMPLE, tmp_path / "dl4j")
     url = "http://127.0.0.1:9/maven2"
     digests = {name: hashlib.sha256(jar).hexdigest() for name, jar in JARS.items()}
-    listed = {name: {"file": f"{url}/{name}", "sha256": digest} for name, digest in digests.items()}
-    (tmp_path / "dl4j/jars.yml").write_text(yaml.safe_dump({"mirror_files": listed}))
+    mirror_files = {name: {"file": f"{url}/{name}", "sha256": digest} for name, digest in digests.items()}
+    (tmp_path / "dl4j/jars.yml").write_text(yaml.safe_dump({"mirror_files": mirror_files}))
     return tmp_path / "dl4j"
 
 
@@ -49,25 +49,25 @@ def found(example: Path) -> dict[str, bytes]:
 
 
 def test_the_list_is_an_input_of_the_mirror() -> None:
-    given = yaml.safe_load((EXAMPLE / "jars.yml").read_text())
-    assert list(given) == ["mirror_files"]
-    assert not inputs.check(given, REPOSITORY).problems
-    assert all(one["file"].endswith("/" + name) for name, one in given["mirror_files"].items())
-    assert "nd4j-native-1.0.0-M2-linux-x86_64.jar" in given["mirror_files"]
+    variables = yaml.safe_load((EXAMPLE / "jars.yml").read_text())
+    assert list(variables) == ["mirror_files"]
+    assert not inputs.check(variables, REPOSITORY).problems
+    assert all(entry["file"].endswith("/" + name) for name, entry in variables["mirror_files"].items())
+    assert "nd4j-native-1.0.0-M2-linux-x86_64.jar" in variables["mirror_files"]
 
 
 def test_jars_come_from_a_mirror_and_only_once(example: Path) -> None:
     with served(Mirror) as address:
-        done = fetch(example, address + "/files")
-    assert (done.returncode, found(example)) == (0, JARS), done.stderr
-    again = fetch(example, "http://127.0.0.1:9/files")
-    assert again.returncode == 0, "nothing is missing"
-    assert "2 jars are in" in again.stdout
+        completed = fetch(example, address + "/files")
+    assert (completed.returncode, found(example)) == (0, JARS), completed.stderr
+    second_run = fetch(example, "http://127.0.0.1:9/files")
+    assert second_run.returncode == 0, "nothing is missing"
+    assert "2 jars are in" in second_run.stdout
 
 
 def test_a_jar_with_other_bytes_is_refused(example: Path) -> None:
     with served(type("Lying", (Mirror,), {"jars": {**JARS, "two-2.0.jar": b"2"}})) as address:
-        done = fetch(example, address + "/files")
-    assert done.returncode != 0
-    assert "two-2.0.jar.part: FAILED" in done.stdout
+        completed = fetch(example, address + "/files")
+    assert completed.returncode != 0
+    assert "two-2.0.jar.part: FAILED" in completed.stdout
     assert list(found(example)) == ["one-1.0.jar"]

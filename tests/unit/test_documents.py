@@ -46,21 +46,21 @@ def test_a_page_is_short_and_its_lines_and_cells_are_too(name: str) -> None:
     text = (REPOSITORY / name).read_text(encoding="utf-8")
     assert len(text.splitlines()) <= 250 or name in GENERATED
     prose = re.sub(r"(?ms)^ *```.*?^ *```$|^    .*?$|^\[[^]]+\]: .*?$", "", text)
-    found = []
+    long_parts = []
     for line in re.sub(r"\]\([^)]*\)", "]", prose).splitlines():
         cells = line.startswith("|")
         parts, limit = (line.strip("|").split("|"), 80) if cells else ([line], 100)
-        found += [part for part in parts if len(part.strip()) > limit and not (cells and name in GENERATED)]
-    assert not found
+        long_parts += [part for part in parts if len(part.strip()) > limit and not (cells and name in GENERATED)]
+    assert not long_parts
 
 
 @pytest.mark.parametrize("path", sorted(REPOSITORY.glob("plugins/modules/*.py")), ids=lambda path: path.stem)
 def test_every_module_has_documentation_that_ansible_doc_reads(path: Path) -> None:
-    found = {}
+    texts = {}
     for node in ast.parse(path.read_text(encoding="utf-8")).body:
         match node:
             case ast.Assign(targets=[ast.Name(name)], value=ast.Constant(value)):
-                found[name] = value
-    assert yaml.safe_load(found["DOCUMENTATION"])["module"] == path.stem
-    yaml.safe_load(found.get("EXAMPLES", ""))
-    yaml.safe_load(found.get("RETURN", ""))
+                texts[name] = value
+    assert yaml.safe_load(texts["DOCUMENTATION"])["module"] == path.stem
+    yaml.safe_load(texts.get("EXAMPLES", ""))
+    yaml.safe_load(texts.get("RETURN", ""))

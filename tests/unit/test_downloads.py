@@ -124,9 +124,9 @@ def received(python: str, index: Index, *faults: str) -> object:
     url = f"{index.url}/files/{NAME}"
     command = [python, "-B", "-c", AS_ON_A_HOST + FETCH, UTILITIES, url, str(len(CONTENT))]
     began = time.monotonic()
-    done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=True)
+    completed = subprocess.run(command, capture_output=True, text=True, timeout=30, check=True)
     assert time.monotonic() - began < 6
-    return json.loads(done.stdout.splitlines()[-1])
+    return json.loads(completed.stdout.splitlines()[-1])
 
 
 @pytest.mark.parametrize("python", HOST_PYTHONS)
@@ -152,8 +152,8 @@ def test_a_download_ends_in_time_with_the_reason(index, python, fault, reason):
 )
 def test_other_bytes_are_seen_and_at_most_one_too_many_is_read(index, python, fault, size):
     """Who fetches compares them with the lock."""
-    sha256, found = received(python, index, fault)
-    assert found == size
+    sha256, received_size = received(python, index, fault)
+    assert received_size == size
     assert sha256 != SHA256
 
 

@@ -19,8 +19,8 @@ SINCE = "2026-11-24 06:55:16 UTC"
 def read(root: Path, nodes: dict[str, Any]) -> dict[str, Any]:
     """What the reader finds after the module yarn_exclude wrote its record."""
     yarn_exclude.write_record(f"{root}{yarn_exclude.RECORD}", nodes)
-    found: dict[str, Any] = host_yarn.read(host_system.System(str(root)), [], None)
-    return found
+    facts: dict[str, Any] = host_yarn.read(host_system.System(str(root)), [], None)
+    return facts
 
 
 @pytest.fixture
@@ -70,23 +70,23 @@ def test_a_drained_host_that_was_not_read_is_named_on_the_host_of_the_record(
 
 def test_a_report_has_it_as_a_note_of_the_host(yarn: dict[str, Any]) -> None:
     hosts = site(yarn, make_host("data2"))
-    made = plan.make_plan(hosts, REPOSITORY, grouped=False)
-    found = report.make_report(hosts, {}, made, {}, 0)
-    notes = {entry["host"]: [note for note in entry["notes"] if "out of YARN" in note] for entry in found["hosts"]}
-    assert {name: len(one) for name, one in notes.items()} == {"master1": 0, "master2": 0, "data1": 0, "data2": 1}
+    site_plan = plan.make_plan(hosts, REPOSITORY, grouped=False)
+    run_report = report.make_report(hosts, {}, site_plan, {}, 0)
+    notes = {entry["host"]: [note for note in entry["notes"] if "out of YARN" in note] for entry in run_report["hosts"]}
+    assert {name: len(lines) for name, lines in notes.items()} == {"master1": 0, "master2": 0, "data1": 0, "data2": 1}
 
 
 @pytest.mark.parametrize("nodes", [{}, {"data2": {"gpus": 2}}], ids=["none", "torn"])
 def test_no_host_is_named_without_a_record_that_can_be_read(nodes: dict[str, Any], tmp_path: Path) -> None:
-    found = read(tmp_path, nodes)
-    assert found["drained"] == {}
-    assert told(site(found, make_host("data2"))) == []
+    facts = read(tmp_path, nodes)
+    assert facts["drained"] == {}
+    assert told(site(facts, make_host("data2"))) == []
 
 
 def test_a_host_in_maintenance_mode_is_named_and_apply_all_addresses_it() -> None:
     node = changed_node(deeplearning={**NODE["deeplearning"], "maintenance": "Ambari"})
-    made = plan.make_plan([make_host(node=node), make_host("data2", node=node), make_host("data3")], REPOSITORY)
-    assert [one for one in made.warnings if "maintenance mode" in one] == [
+    site_plan = plan.make_plan([make_host(node=node), make_host("data2", node=node), make_host("data3")], REPOSITORY)
+    assert [warning for warning in site_plan.warnings if "maintenance mode" in warning] == [
         "data1, data2: it is in maintenance mode in Ambari, by an upgrade that has not ended. The same command ends it; if another run has "
         "finished the host meanwhile, add -e apply=all."
     ]

@@ -31,18 +31,18 @@ pytestmark = pytest.mark.skipif(
 def packages(major: str, version: str, installed: Any = (), **inputs: Any) -> Rpms:
     """The packages of a RHEL host with these of a driver."""
     kernel = KERNELS[major]
-    found = driver_hosts.host(
+    host = driver_hosts.host(
         major=major,
         kernels={"needed": [kernel], "default_boot": kernel, "headers": {kernel: "/usr/src"}},
         driver=driver_hosts.installed(inputs.pop("installed_version", None), installed),
     )
-    return packages_of(driver_hosts.request(version=version, **inputs), found)
+    return packages_of(driver_hosts.request(version=version, **inputs), host)
 
 
 def debian_packages(version: str = "535.261.03", **inputs: Any) -> Rpms:
     kernels = {"needed": ["6.1.0-28-amd64"], "headers": {}}
-    found = driver_hosts.host(kernels=kernels, **driver_hosts.DEBIAN)
-    return packages_of(driver_hosts.request(version=version, **inputs), found)
+    host = driver_hosts.host(kernels=kernels, **driver_hosts.DEBIAN)
+    return packages_of(driver_hosts.request(version=version, **inputs), host)
 
 
 def named(major: str, version: str, **inputs: Any) -> list[str]:
@@ -54,7 +54,7 @@ def dependencies(major: str, version: str) -> dict[str, tuple[frozenset[str], fr
     """Every package of NVIDIA's driver with what it requires ("name = version" where it is tied) and provides."""
     spec = "nvidia-driver-el7" if major == "7" else "nvidia-driver"
     macros = {"driver": version, "dist": f".el{major}", "kver": "1", "krel": "1.el9", "kbuild": "1", "files_dir": "x"}
-    queried = subprocess.run(
+    completed = subprocess.run(
         [
             *("rpmspec", "--query", "--target", "x86_64"),
             *(word for key, value in macros.items() for word in ("--define", f"{key} {value}")),
@@ -65,31 +65,31 @@ def dependencies(major: str, version: str) -> dict[str, tuple[frozenset[str], fr
         capture_output=True,
         text=True,
     )
-    found: dict[str, tuple[set[str], set[str]]] = {}
-    for kind, _, rest in (line.partition(" ") for line in queried.stdout.splitlines()):
+    relations: dict[str, tuple[set[str], set[str]]] = {}
+    for kind, _, text in (line.partition(" ") for line in completed.stdout.splitlines()):
         if kind == "N":
-            requires, provides = found.setdefault(rest, (set(), {rest}))
+            requires, provides = relations.setdefault(text, (set(), {text}))
         elif kind == "R":
-            requires.add(rest.strip())
+            requires.add(text.strip())
         elif kind == "P":
-            provides.add(rest.split()[0])
-    return {name: (frozenset(requires), frozenset(provides)) for name, (requires, provides) in found.items()}
+            provides.add(text.split()[0])
+    return {name: (frozenset(requires), frozenset(provides)) for name, (requires, provides) in relations.items()}
 
 
 def installed_with(major: str, version: str, names: list[str]) -> set[str]:
     """The driver's packages that come with these, by their hard dependencies."""
-    known = dependencies(major, version)
-    waiting, found = list(names), set()
+    relations = dependencies(major, version)
+    waiting, installed_names = list(names), set()
     while waiting:
         name = waiting.pop()
-        if name in found:
+        if name in installed_names:
             continue
-        found.add(name)
-        for required in known[name][0]:
-            providers = [one for one, (_, provides) in known.items() if required.split()[0] in provides]
-            if providers and not found & set(providers) and not set(waiting) & set(providers):
-                waiting += [one for one in providers if one in names] or providers[:1]
-    return found
+        installed_names.add(name)
+        for line in relations[name][0]:
+            providers = [provider for provider, (_, provides) in relations.items() if line.split()[0] in provides]
+            if providers and not installed_names & set(providers) and not set(waiting) & set(providers):
+                waiting += [provider for provider in providers if provider in names] or providers[:1]
+    return installed_names
 
 
 RELEASES = [("7", "470.82.01"), ("7", "535.104.05"), ("9", "535.104.05"), ("9", "550.54.15"), ("9", "580.82.07")]
@@ -103,9 +103,9 @@ def test_nvidia_has_every_package_that_is_named(major: str, version: str) -> Non
 @pytest.mark.parametrize(("major", "version"), RELEASES)
 @pytest.mark.parametrize("part", ["NVML", "cuda-libs", "cuda", "modprobe", "persistenced", "latest-dkms"])
 def test_every_part_that_computing_needs_is_installed(major: str, version: str, part: str) -> None:
-    installed = installed_with(major, version, named(major, version))
-    ends = ("-ml", "-NVML") if part == "NVML" else (part, f"{part}-latest-dkms")
-    assert any(name.endswith(ends) for name in installed)
+    names = installed_with(major, version, named(major, version))
+    suffixes = ("-ml", "-NVML") if part == "NVML" else (part, f"{part}-latest-dkms")
+    assert any(name.endswith(suffixes) for name in names)
 
 
 @pytest.mark.parametrize("version", ["470.82.01", "535.104.05"])
@@ -153,17 +153,17 @@ def test_a_missing_version_has_a_way_out(major: str, inputs: dict[str, str], wor
     ],
 )
 def test_packages_that_the_other_branch_does_without_leave(installed: str, version: str, leaving: list[str]) -> None:
-    newer = ["libnvidia-ml", "libnvidia-cfg"] if installed >= "560" else ["nvidia-driver-devel"]
-    names = ["nvidia-driver-cuda", "nvidia-driver", "nvidia-driver-libs", *newer, "kmod-nvidia-latest-dkms"]
+    other_names = ["libnvidia-ml", "libnvidia-cfg"] if installed >= "560" else ["nvidia-driver-devel"]
+    names = ["nvidia-driver-cuda", "nvidia-driver", "nvidia-driver-libs", *other_names, "kmod-nvidia-latest-dkms"]
     if version < "560" <= installed:
         names = names[:1] + names[3:]
-    found = packages("9", version, {name: [f"3:{installed}-1.el9"] for name in names})
-    assert sorted(found.replaced()) == leaving
+    driver = packages("9", version, {name: [f"3:{installed}-1.el9"] for name in names})
+    assert sorted(driver.replaced()) == leaving
 
 
 def test_the_module_of_the_other_kind_leaves_with_it() -> None:
-    found = packages("9", "580.82.07", ["kmod-nvidia-latest-dkms"], module="open")
-    assert found.replaced() == ["kmod-nvidia-latest-dkms"]
+    driver = packages("9", "580.82.07", ["kmod-nvidia-latest-dkms"], module="open")
+    assert driver.replaced() == ["kmod-nvidia-latest-dkms"]
 
 
 @pytest.mark.parametrize(
@@ -179,8 +179,8 @@ def test_the_fabric_manager_has_the_name_that_the_repositories_offer(
     offered: list[str], installed: list[str], name: str
 ) -> None:
     answers = [{"names": offered}, {"skipped": True}]
-    found = packages("9", "580.82.07", installed, fabric_manager=True, offered=answers)
-    assert found.parts()[-1] == {"name": name, "version": "580.82.07"}
+    driver = packages("9", "580.82.07", installed, fabric_manager=True, offered=answers)
+    assert driver.parts()[-1] == {"name": name, "version": "580.82.07"}
 
 
 @pytest.mark.parametrize(
@@ -194,9 +194,9 @@ def test_the_fabric_manager_has_the_name_that_the_repositories_offer(
 def test_older_branches_have_a_fabric_manager_with_the_branch_in_its_name(
     major: str, version: str, names: list[str]
 ) -> None:
-    found = driver_hosts.host(major=major)
-    asked = packages_of(driver_hosts.request(version=version, fabric_manager=True), found).requested_parts()[-1]
-    assert [asked["name"], asked["other"]] == names
+    host = driver_hosts.host(major=major)
+    fabric_manager = packages_of(driver_hosts.request(version=version, fabric_manager=True), host).requested_parts()[-1]
+    assert [fabric_manager["name"], fabric_manager["other"]] == names
 
 
 @pytest.mark.parametrize(("installed", "asked"), [([], True), (["nvidia-fabric-manager"], False)])
@@ -204,9 +204,9 @@ def test_a_fabric_manager_that_is_missing_is_asked_for_although_the_driver_is_in
     installed: list[str], asked: bool
 ) -> None:
     inputs = driver_hosts.request(version="580.82.07", fabric_manager=True)
-    found = driver_work(inputs, driver_hosts.host(driver=driver_hosts.installed("580.82.07", tuple(installed))))
-    both = {"name": "nvidia-fabric-manager", "other": "nvidia-fabricmanager", "version": "580.82.07"}
-    assert any(both in check.packages for check in found.checks) is asked
+    work = driver_work(inputs, driver_hosts.host(driver=driver_hosts.installed("580.82.07", tuple(installed))))
+    fabric_manager = {"name": "nvidia-fabric-manager", "other": "nvidia-fabricmanager", "version": "580.82.07"}
+    assert any(fabric_manager in check.packages for check in work.checks) is asked
 
 
 DCGM = {"datacenter-gpu-manager-4-core": ["1:4.5.2-1"], "datacenter-gpu-manager-4-cuda13": ["1:4.5.2-1"]}
@@ -225,12 +225,12 @@ DCGM = {"datacenter-gpu-manager-4-core": ["1:4.5.2-1"], "datacenter-gpu-manager-
 def test_dcgm_is_requested_in_its_version_for_the_cuda_of_the_driver(driver: str, dcgm: str, names: list[str]) -> None:
     turing = driver != "580.95.05"
     inputs = driver_hosts.request(version=driver, dcgm_version=dcgm, open_supported=turing)
-    done = driver_work(inputs, driver_hosts.host())
-    wanted = [{"name": name, "version": dcgm} for name in names]
-    assert [one for one in done.checks[0].packages if one in wanted] == wanted
-    assert [one for one in done.transactions[0].packages if one in wanted] == wanted
-    assert [one for one in done.installation.packages if one in wanted] == wanted
-    assert "nvidia-dcgm" in done.daemons
+    work = driver_work(inputs, driver_hosts.host())
+    dcgm_parts = [{"name": name, "version": dcgm} for name in names]
+    assert [part for part in work.checks[0].packages if part in dcgm_parts] == dcgm_parts
+    assert [part for part in work.transactions[0].packages if part in dcgm_parts] == dcgm_parts
+    assert [part for part in work.installation.packages if part in dcgm_parts] == dcgm_parts
+    assert "nvidia-dcgm" in work.daemons
 
 
 @pytest.mark.parametrize(
@@ -249,51 +249,51 @@ def test_dcgm_is_requested_in_its_version_for_the_cuda_of_the_driver(driver: str
 def test_dcgm_changes_beside_its_driver_and_only_what_this_role_installed_leaves(
     version: str, packages: dict[str, list[str]], before: list[str] | None, changes: bool, leaving: list[str]
 ) -> None:
-    found = driver_hosts.host(
+    host = driver_hosts.host(
         driver=driver_hosts.installed("580.82.07"), dcgm_packages=packages, records={"dcgm_before": before}
     )
-    done = driver_work(driver_hosts.request(version="580.82.07", dcgm_version=version), found)
-    assert (done.lifts_locks, bool(done.transactions), done.requires_idle_gpus) == (changes, changes, False)
-    assert [name for name in done.installation.leaving if name in packages] == leaving
-    gone = driver_work(driver_hosts.request(state="absent", version="580.82.07", dcgm_version=version), found)
-    ours = [] if before is None else [name for name in packages if name not in before]
-    assert [name for name in gone.removal.packages if name in packages] == ours
+    work = driver_work(driver_hosts.request(version="580.82.07", dcgm_version=version), host)
+    assert (work.lifts_locks, bool(work.transactions), work.requires_idle_gpus) == (changes, changes, False)
+    assert [name for name in work.installation.leaving if name in packages] == leaving
+    removal_work = driver_work(driver_hosts.request(state="absent", version="580.82.07", dcgm_version=version), host)
+    own_packages = [] if before is None else [name for name in packages if name not in before]
+    assert [name for name in removal_work.removal.packages if name in packages] == own_packages
 
 
 def debian() -> list[dict[str, Any]]:
     """The fixture packages of Debian 12."""
-    described, listed = (
+    descriptions, package_names = (
         yaml.safe_load((SPECS.parent / f"{name}.yml").read_text(encoding="utf-8")) for name in ("debian", "packages")
     )
-    return list(gpu_debs.packages(described, listed["debian12"]))
+    return list(gpu_debs.packages(descriptions, package_names["debian12"]))
 
 
 def test_the_fixtures_of_debian_have_every_package_that_is_named() -> None:
-    fixtures, found = debian(), debian_packages()
-    names = [part["name"] for part in [*found.parts(), *found.headers()]] + list(found.unversioned)
-    assert set(names) - {one["name"] for one in fixtures} == set()
+    fixtures, driver = debian(), debian_packages()
+    names = [part["name"] for part in [*driver.parts(), *driver.headers()]] + list(driver.unversioned)
+    assert set(names) - {package["name"] for package in fixtures} == set()
     # The role pins what comes of these sources: all parts of a driver are of one version.
-    pinned = [one for one in fixtures if one["source"] == "nvidia-graphics-drivers"]
-    assert {one["version"] for one in pinned} == {"535.216.01-1", "535.261.03-1"}
+    drivers = [package for package in fixtures if package["source"] == "nvidia-graphics-drivers"]
+    assert {package["version"] for package in drivers} == {"535.216.01-1", "535.261.03-1"}
 
 
 def test_every_dependency_of_a_debian_fixture_is_a_fixture_of_the_same_version() -> None:
     packages = debian()
-    offered = {one["name"] for one in packages}
-    offered |= {word.split()[0] for one in packages for word in one.get("provides", "").split(",") if word.strip()}
-    for one in packages:
-        for needed in filter(None, one.get("depends", "").split(",")):
-            assert {choice.split()[0] for choice in needed.split("|")} & offered, (one["name"], needed)
-            assert f"= {one['driver']}" in needed or " (= " not in needed
+    capabilities = {deb["name"] for deb in packages}
+    capabilities |= {word.split()[0] for deb in packages for word in deb.get("provides", "").split(",") if word.strip()}
+    for deb in packages:
+        for dependency in filter(None, deb.get("depends", "").split(",")):
+            assert {choice.split()[0] for choice in dependency.split("|")} & capabilities, (deb["name"], dependency)
+            assert f"= {deb['driver']}" in dependency or " (= " not in dependency
 
 
 @pytest.mark.parametrize(
     ("family", "kernel"), [("RedHat", "kernel-core"), ("RedHat", "kernel"), ("Debian", "linux-image-6.1.0-31-amd64")]
 )
 def test_headers_never_come_with_another_kernel(family: str, kernel: str) -> None:
-    excluded = (debian_packages() if family == "Debian" else packages("9", "535.261.03")).excluded
-    assert any(fnmatch.fnmatchcase(kernel, pattern) for pattern in excluded)
-    assert not any(fnmatch.fnmatchcase("linux-headers-6.1.0-31-amd64", pattern) for pattern in excluded)
+    patterns = (debian_packages() if family == "Debian" else packages("9", "535.261.03")).excluded
+    assert any(fnmatch.fnmatchcase(kernel, pattern) for pattern in patterns)
+    assert not any(fnmatch.fnmatchcase("linux-headers-6.1.0-31-amd64", pattern) for pattern in patterns)
 
 
 DOCS = (REPOSITORY / "docs" / "gpu_packages.md").read_text(encoding="utf-8")
@@ -317,26 +317,28 @@ def row(heading: str, branch: str) -> list[set[str]]:
 
 def required(major: str, version: str, installed: set[str]) -> set[str]:
     """What these packages require that is none of the driver's."""
-    known = dependencies(major, version)
-    names = {line.split()[0] for name in installed for line in known[name][0]}
-    ours = set().union(*(provides for _, provides in known.values()))
-    return {name for name in names - ours if not name.startswith(("rpmlib", "/", "("))}
+    relations = dependencies(major, version)
+    names = {line.split()[0] for name in installed for line in relations[name][0]}
+    own_capabilities = set().union(*(provides for _, provides in relations.values()))
+    return {name for name in names - own_capabilities if not name.startswith(("rpmlib", "/", "("))}
 
 
 @pytest.mark.parametrize(("major", "version", "heading", "branch"), ROWS)
 def test_the_page_has_the_packages_of_each_branch_and_no_others(
     major: str, version: str, heading: str, branch: str
 ) -> None:
-    by_name, with_it, elsewhere = row(heading, branch)
+    by_name, with_it, other_packages = row(heading, branch)
     names = named(major, version)
     assert by_name - {"kmod-nvidia-open-dkms"} == set(names)
-    installed = installed_with(major, version, names)
-    outside = required(major, version, installed)
-    nvidias = {name for name in outside if name.endswith("-plugin-nvidia")}
-    assert with_it == installed - set(names) | nvidias
-    told = {word for word in elsewhere if "*" in word}
-    others = {name for name in outside - nvidias if not any(fnmatch.fnmatchcase(name, one) for one in told)}
-    assert others == elsewhere - told - BESIDE | outside & BESIDE
+    installed_packages = installed_with(major, version, names)
+    external_names = required(major, version, installed_packages)
+    nvidias = {name for name in external_names if name.endswith("-plugin-nvidia")}
+    assert with_it == installed_packages - set(names) | nvidias
+    patterns = {word for word in other_packages if "*" in word}
+    other_names = {
+        name for name in external_names - nvidias if not any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
+    }
+    assert other_names == other_packages - patterns - BESIDE | external_names & BESIDE
 
 
 @pytest.mark.parametrize(
@@ -352,17 +354,17 @@ def test_the_commands_for_a_mirror_fetch_every_package_that_is_named(
 ) -> None:
     commands = re.sub(r"\\\n", "", section(heading)).splitlines()
     (command,) = [line for line in commands if line.strip().startswith(begins) and f"-{version} " in line]
-    fetched = re.findall(rf"(\S+)-{re.escape(version)}\b", command)
-    missing = set(named(major, version)) - installed_with(major, version, fetched)
-    assert missing <= ({"kmod-nvidia-latest-dkms"} if "kmod-nvidia-open-dkms" in fetched else set())
+    names = re.findall(rf"(\S+)-{re.escape(version)}\b", command)
+    missing_packages = set(named(major, version)) - installed_with(major, version, names)
+    assert missing_packages <= ({"kmod-nvidia-latest-dkms"} if "kmod-nvidia-open-dkms" in names else set())
 
 
 def test_the_page_has_the_packages_of_debian() -> None:
-    by_name, with_it, elsewhere = row("Debian 12", "535")
-    known = [debian_packages(module=module) for module in ("proprietary", "open")]
-    assert by_name == {name for one in known for name in (*one.kmods(), *one.packages(), *one.unversioned)}
-    fixtures = {one["name"]: one for one in debian()}
-    drivers = {name for name, one in fixtures.items() if one["source"] == "nvidia-graphics-drivers"}
+    by_name, with_it, other_packages = row("Debian 12", "535")
+    kinds = [debian_packages(module=module) for module in ("proprietary", "open")]
+    assert by_name == {name for kind in kinds for name in (*kind.kmods(), *kind.packages(), *kind.unversioned)}
+    fixtures = {entry["name"]: entry for entry in debian()}
+    drivers = {name for name, entry in fixtures.items() if entry["source"] == "nvidia-graphics-drivers"}
     assert with_it == drivers - by_name
-    others = {name for name in fixtures if not name.startswith("linux-")} - drivers - by_name
-    assert elsewhere - {"linux-headers-…"} == others
+    other_names = {name for name in fixtures if not name.startswith("linux-")} - drivers - by_name
+    assert other_packages - {"linux-headers-…"} == other_names

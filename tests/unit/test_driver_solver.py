@@ -42,15 +42,16 @@ pytestmark = pytest.mark.skipif(
 
 def rpms(major: str, version: str) -> dict[str, Any]:
     """The packages of a release; a version without a public spec is as the last branch that has one."""
-    of_system = [one for one in RELEASES if one["system"] == major]
-    release = next((one for one in of_system if version in one["versions"]), of_system[-1])
-    found: dict[str, Any] = json.loads(re.sub(r"\bV\b", version, json.dumps(release["packages"])))
-    return found
+    rows = [row for row in RELEASES if row["system"] == major]
+    release = next((row for row in rows if version in row["versions"]), rows[-1])
+    packages: dict[str, Any] = json.loads(re.sub(r"\bV\b", version, json.dumps(release["packages"])))
+    return packages
 
 
 NAMED = {"7": ["470.82.01", "535.104.05"], "9": ["535.104.05", "550.54.15", "560.35.03", "570.86.15", "580.82.07"]}
 REPOSITORIES = {
-    major: {(name, one) for one in versions for name in rpms(major, one)} for major, versions in NAMED.items()
+    major: {(name, version) for version in versions for name in rpms(major, version)}
+    for major, versions in NAMED.items()
 }
 
 
@@ -63,12 +64,12 @@ class System:
         self.pool.setarch("x86_64")
         self.host, self.repository = self.pool.add_repo("host"), self.pool.add_repo("repository")
         self.pool.installed = self.host
-        known = {one: rpms(major, one) for one in NAMED[major]}
-        for where, content in ((self.host, installed), (self.repository, repository)):
+        releases = {version: rpms(major, version) for version in NAMED[major]}
+        for repo, content in ((self.host, installed), (self.repository, repository)):
             for name, version in sorted(content):
-                self.add(where, name, known[version][name])
-        everything = [found for packages in known.values() for found in packages.values()]
-        for text in sorted({one.replace("(x86-64)", "") for found in everything for one in found.get("requires", [])}):
+                self.add(repo, name, releases[version][name])
+        entries = [entry for packages in releases.values() for entry in packages.values()]
+        for text in sorted({word.replace("(x86-64)", "") for entry in entries for word in entry.get("requires", [])}):
             name, _, version = text.partition(" >= ")
             # RHEL 9.4 has neither of the first two, and an egl-wayland that is older than branch 560 requires.
             if not re.match(r"egl-gbm|egl-x11|egl-wayland .|(lib)?nvidia-", text):
@@ -76,36 +77,38 @@ class System:
         self.pool.createwhatprovides()
 
     def dependency(self, text: str) -> Any:
-        name, _, rest = text.partition(" ")
-        sign, _, version = rest.partition(" ")
-        flags = sum(flag for one, flag in (("<", solv.REL_LT), ("=", solv.REL_EQ), (">", solv.REL_GT)) if one in sign)
+        name, _, relation = text.partition(" ")
+        sign, _, version = relation.partition(" ")
+        flags = sum(flag for char, flag in (("<", solv.REL_LT), ("=", solv.REL_EQ), (">", solv.REL_GT)) if char in sign)
         return self.pool.Dep(name).Rel(flags, self.pool.Dep(version)) if sign else self.pool.Dep(name)
 
     def add(self, where: Any, name: str, found: Any) -> None:
         package = where.add_solvable()
         package.name, package.evr, package.arch = name, found["evr"], "x86_64"
-        own = [f"{one} = {found['evr']}" for one in (name, f"{name}(x86-64)")]
+        own_capabilities = [f"{capability} = {found['evr']}" for capability in (name, f"{name}(x86-64)")]
         for kind in ("requires", "provides", "conflicts", "obsoletes"):
-            for text in [*found.get(kind, []), *(own if kind == "provides" else [])]:
+            for text in [*found.get(kind, []), *(own_capabilities if kind == "provides" else [])]:
                 getattr(package, f"add_{kind}")(self.dependency(text))
 
     def solve(self, names: list[str], leaving: Sequence[str] = ()) -> set[Rpm]:
         """What the host has of NVIDIA's afterwards. names: as dnf and yum are given them, NAME-VERSION. Nothing else may leave."""
         jobs = []
-        for where, wanted, how in (
+        for repo, package_names, action in (
             (self.repository, names, solv.Job.SOLVER_INSTALL),
             (self.host, leaving, solv.Job.SOLVER_ERASE),
         ):
-            for name in wanted:
-                ids = [one.id for one in where.solvables if name in (one.name, "-".join(rpm(one)))]
+            for name in package_names:
+                ids = [item.id for item in repo.solvables if name in (item.name, "-".join(rpm(item)))]
                 assert ids, f"there is no {name}"
-                jobs.append(self.pool.Job(how | solv.Job.SOLVER_SOLVABLE_ONE_OF, self.pool.towhatprovides(ids)))
+                jobs.append(self.pool.Job(action | solv.Job.SOLVER_SOLVABLE_ONE_OF, self.pool.towhatprovides(ids)))
         solver = self.pool.Solver()
         solver.set_flag(solv.Solver.SOLVER_FLAG_ALLOW_DOWNGRADE, True)
-        problems = [str(one) for one in solver.solve(jobs)]
+        problems = [str(problem) for problem in solver.solve(jobs)]
         assert problems == []
-        done = solver.transaction()
-        return {rpm(one) for one in done.newsolvables() + done.keptsolvables() if one.evr.startswith("3:")}
+        transaction = solver.transaction()
+        return {
+            rpm(item) for item in transaction.newsolvables() + transaction.keptsolvables() if item.evr.startswith("3:")
+        }
 
 
 def rpm(package: Any) -> Rpm:
@@ -117,10 +120,10 @@ def mirror(major: str, version: str) -> frozenset[Rpm]:
     """What the command in docs/gpu_packages.md downloads: each package that it names, with what dnf or yum would install for it on an empty system."""
     page = (REPOSITORY / "docs" / "gpu_packages.md").read_text(encoding="utf-8").replace("\\\n", "")
     heading = {"7": "RHEL 7", "9": "RHEL 8 and 9"}[major]
-    shown = "580.82.07" if major == "9" and version >= "560" else "535.104.05"
+    sample = "580.82.07" if major == "9" and version >= "560" else "535.104.05"
     commands = page.partition(f"\n## {heading}\n")[2].partition("\n##")[0].splitlines()
-    (command,) = [one for one in commands if re.match(" +(yumdownloader|dnf download) ", one) and f"-{shown} " in one]
-    names = [word.replace(shown, version) for word in command.split() if word.endswith(f"-{shown}")]
+    (command,) = [row for row in commands if re.match(" +(yumdownloader|dnf download) ", row) and f"-{sample} " in row]
+    names = [word.replace(sample, version) for word in command.split() if word.endswith(f"-{sample}")]
     assert names
     return frozenset().union(*(System(major, REPOSITORIES[major], set()).solve([name]) for name in names))
 
@@ -130,19 +133,19 @@ def changed(
 ) -> set[Rpm]:  # type: ignore[assignment]
     """What the host has after the role's transaction."""
     kernel = driver_hosts.OLD
-    found = driver_hosts.host(
+    host = driver_hosts.host(
         major=major,
         kernels={"needed": [kernel], "headers": {kernel: "/usr/src"}},
         driver=driver_hosts.installed(
-            max((one for _, one in installed), default=None),
-            {name: [f"3:{one}-1.el{major}"] for name, one in installed},
+            max((number for _, number in installed), default=None),
+            {name: [f"3:{number}-1.el{major}"] for name, number in installed},
         ),
     )
-    planned = driver_work(driver_hosts.request(version=version, upgrade_allowed=True, **inputs), found).installation
-    names = [f"{one['name']}-{one['version']}" for one in planned.packages if isinstance(one, dict)]
-    there = System(major, repository, installed).solve(names, planned.leaving)
-    assert major != "7" or {"-".join(one) for one in there} <= set(names)  # yum downgrades only what is named
-    return there
+    installation = driver_work(driver_hosts.request(version=version, upgrade_allowed=True, **inputs), host).installation
+    names = [f"{part['name']}-{part['version']}" for part in installation.packages if isinstance(part, dict)]
+    solution = System(major, repository, installed).solve(names, installation.leaving)
+    assert major != "7" or {"-".join(pair) for pair in solution} <= set(names)  # yum downgrades only what is named
+    return solution
 
 
 INSTALLED = [(major, version, "proprietary") for major, versions in NAMED.items() for version in versions]
@@ -152,31 +155,31 @@ CHANGES = [(major, old, new) for major, versions in NAMED.items() for old, new i
 
 @pytest.mark.parametrize(("major", "version", "module"), INSTALLED)
 def test_a_driver_is_installed_from_its_mirror_and_removed(major: str, version: str, module: str) -> None:
-    there = changed(major, version, set(mirror(major, version)), module=module)
+    installed_rpms = changed(major, version, set(mirror(major, version)), module=module)
     kmod = {"proprietary": "kmod-nvidia-latest-dkms", "open": "kmod-nvidia-open-dkms"}[module]
-    assert [name for name, _ in there if name.startswith("kmod-")] == [kmod]
-    assert any(re.search("-ml$|-NVML$", name) for name, _ in there)  # nvidia-smi opens it
-    assert System(major, set(), there).solve([], sorted(name for name, _ in there)) == set()
+    assert [name for name, _ in installed_rpms if name.startswith("kmod-")] == [kmod]
+    assert any(re.search("-ml$|-NVML$", name) for name, _ in installed_rpms)  # nvidia-smi opens it
+    assert System(major, set(), installed_rpms).solve([], sorted(name for name, _ in installed_rpms)) == set()
 
 
 @pytest.mark.parametrize(("major", "old", "new"), CHANGES)
 @pytest.mark.parametrize("whole", [False, True], ids=["its mirror", "NVIDIA's repository"])
 def test_another_branch_comes_whole(major: str, old: str, new: str, whole: bool) -> None:
     """All of the old one goes: in one transaction, from the mirror of both or from the whole repository."""
-    there = changed(major, old, set(mirror(major, old)))
-    after = changed(major, new, REPOSITORIES[major] if whole else {*mirror(major, old), *mirror(major, new)}, there)
+    before = changed(major, old, set(mirror(major, old)))
+    after = changed(major, new, REPOSITORIES[major] if whole else {*mirror(major, old), *mirror(major, new)}, before)
     assert {version for _, version in after} == {new}
     assert after >= changed(major, new, set(mirror(major, new)))
 
 
 def test_the_other_module_takes_the_place_of_the_one() -> None:
     repository = set(mirror("9", "580.82.07"))
-    there = changed("9", "580.82.07", repository)
+    installed_rpms = changed("9", "580.82.07", repository)
     fresh = changed("9", "580.82.07", repository, module="open")
-    assert changed("9", "580.82.07", repository, there, module="open") == fresh
+    assert changed("9", "580.82.07", repository, installed_rpms, module="open") == fresh
 
 
 def test_graphics_packages_that_stay_would_end_the_upgrade() -> None:
-    there = changed("9", "550.54.15", set(mirror("9", "550.54.15")))
+    installed_rpms = changed("9", "550.54.15", set(mirror("9", "550.54.15")))
     with pytest.raises(AssertionError, match="requires nvidia-kmod-common = 3:580.82.07, but none"):
-        System("9", set(mirror("9", "580.82.07")), there).solve(["kmod-nvidia-latest-dkms-580.82.07"])
+        System("9", set(mirror("9", "580.82.07")), installed_rpms).solve(["kmod-nvidia-latest-dkms-580.82.07"])

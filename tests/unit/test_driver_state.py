@@ -51,8 +51,8 @@ def test_a_kernel_that_moves_requires_a_reboot_until_it_runs() -> None:
     assert state(moves, loaded=RUNS).boot_problems == (
         f"After the reboot data1 must run kernel {NEW}, but runs {OLD}. Look at grubby --default-kernel and the console, and run this again.",
     )
-    there = state(moves, loaded=RUNS, kernels={"running": NEW})
-    assert (there.reboot_reason, there.boot_problems) == ("", ())
+    driver = state(moves, loaded=RUNS, kernels={"running": NEW})
+    assert (driver.reboot_reason, driver.boot_problems) == ("", ())
     assert state({**moves, "kernel_moves": False}, loaded=RUNS).reboot_reason == ""
 
 
@@ -111,11 +111,11 @@ def test_a_module_that_is_wrong_is_built_again_and_refused_if_it_stays(
     modules = {**MODULES, OLD: module(OLD, signer="Site", open=inputs.get("module") == "open")}
     modules[NEW] = module(NEW, **changes)
     built = state(inputs, tuple(signers), modules=modules).builds
-    assert [one["kernel"] for one in built] == ([] if right else [NEW])
+    assert [build["kernel"] for build in built] == ([] if right else [NEW])
     monkeypatch.setattr(driver_state, "certificate_signers", lambda host: signers)
     before = host(secure_boot=bool(signers))
-    found = driver_state.module_problems(request(**inputs), host(modules=modules), before, [])
-    assert len(found) == (not right)
+    problems = driver_state.module_problems(request(**inputs), host(modules=modules), before, [])
+    assert len(problems) == (not right)
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,10 @@ def test_a_module_that_another_key_signed_is_signed_again(tmp_path: Path, monkey
 def test_a_transaction_is_solved_on_every_host_before_the_first_one_changes() -> None:
     """repository.yml runs in the first play of playbooks/upgrade_driver.yml, and in the role before its first change."""
     tasks = yaml.safe_load((ROLE / "repository.yml").read_text(encoding="utf-8"))
-    assert [one["pinned_packages"]["state"] for one in tasks if "pinned_packages" in one] == ["available", "solvable"]
+    assert [task["pinned_packages"]["state"] for task in tasks if "pinned_packages" in task] == [
+        "available",
+        "solvable",
+    ]
     upgrade = (REPOSITORY / "playbooks/upgrade_driver.yml").read_text(encoding="utf-8")
     assert "upgrade_checks: [preflight.yml, repository.yml]" in upgrade
 
@@ -176,10 +179,10 @@ def test_only_dkms_builds_modules(inputs: dict[str, Any]) -> None:
     ],
 )
 def test_a_kernel_without_its_module_is_told_with_what_dkms_says(inputs: dict[str, Any], words: str) -> None:
-    failed = {"item": {"kernel": NEW}, "rc": 10, "stderr": "Error! Bad return status\nfor module build"}
-    ran = [failed, {"skipped": True}]
-    found = host(modules={OLD: module(OLD), NEW: None})
-    (problem,) = driver_state.module_problems(request(**inputs), found, host(), ran)
+    failed_result = {"item": {"kernel": NEW}, "rc": 10, "stderr": "Error! Bad return status\nfor module build"}
+    results = [failed_result, {"skipped": True}]
+    current_host = host(modules={OLD: module(OLD), NEW: None})
+    (problem,) = driver_state.module_problems(request(**inputs), current_host, host(), results)
     assert problem.startswith(f"Kernel {NEW} of data1 requires the proprietary module 550.54.15 built for it,")
     assert f"but has none; modules exist for: {OLD}. " in problem
     assert "dkms ended with status 10: Error! Bad return status for module build." in problem
@@ -188,8 +191,8 @@ def test_a_kernel_without_its_module_is_told_with_what_dkms_says(inputs: dict[st
 
 def test_under_secure_boot_the_signer_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(driver_state, "certificate_signers", lambda host: ["Site"])
-    found = host(modules={OLD: module(OLD, signer="Site"), NEW: module(NEW, signer="other")})
-    (problem,) = driver_state.module_problems(request(build="precompiled"), found, host(secure_boot=True), [])
+    current_host = host(modules={OLD: module(OLD, signer="Site"), NEW: module(NEW, signer="other")})
+    (problem,) = driver_state.module_problems(request(build="precompiled"), current_host, host(secure_boot=True), [])
     assert "550.54.15 signed by Site and built for it" in problem
     assert '"signer": "other"' in problem
 
@@ -213,7 +216,7 @@ BOTH = list(ARGUMENTS)
 def test_nouveau_is_in_no_boot_entry_and_no_initramfs(changes: dict[str, Any], words: list[str]) -> None:
     problems = state(**changes).problems
     assert len(problems) == len(words)
-    assert [one for one, problem in zip(words, problems, strict=True) if one not in problem] == []
+    assert [word for word, problem in zip(words, problems, strict=True) if word not in problem] == []
 
 
 @pytest.mark.parametrize(
@@ -225,8 +228,8 @@ def test_arguments_are_set_where_a_boot_entry_lacks_one(entries: dict[str, list[
 
 
 def test_dnf_locks_lines_and_holds_nothing() -> None:
-    found = {"file": "/etc/dnf/plugins/versionlock.list", "lines": ["nvidia-smi-0:1-1.*"], "hold": [], "record": []}
-    assert driver_state.locks(host(), host()) == found
+    locks = {"file": "/etc/dnf/plugins/versionlock.list", "lines": ["nvidia-smi-0:1-1.*"], "hold": [], "record": []}
+    assert driver_state.locks(host(), host()) == locks
 
 
 @pytest.mark.parametrize(
@@ -262,8 +265,8 @@ FAILED = {"failed": True, "rc": 1, "cmd": ["sh", "x.run"], "stderr": "ERROR:  no
     ],
 )
 def test_an_installer_that_fails_is_told_with_the_free_space(failed: dict[str, Any], words: list[str]) -> None:
-    said = driver_state.installer_problem(request(source="runfile"), failed, "/usr\n3", [OLD, NEW])
-    assert [one for one in words if one not in said] == []
+    problem = driver_state.installer_problem(request(source="runfile"), failed, "/usr\n3", [OLD, NEW])
+    assert [word for word in words if word not in problem] == []
 
 
 @pytest.mark.parametrize(
@@ -282,53 +285,53 @@ def test_the_host_that_runs_ansible(connection: str, machine: str, boot: str, co
 
 def order(name: str) -> list[str]:
     """What the tasks of a file run, in their order: the file that they include, or the first words of a command."""
-    found = []
+    steps = []
     for task in tasks_in(ROLE / f"{name}.yml"):
         if file := task.get("ansible.builtin.include_tasks"):
-            found.append(str(file))
+            steps.append(str(file))
         elif command := task.get("limited_command"):
-            found.append(" ".join(command["argv"][:3]) if isinstance(command["argv"], list) else command["argv"])
+            steps.append(" ".join(command["argv"][:3]) if isinstance(command["argv"], list) else command["argv"])
         else:
-            found += {"remove_packages", "pinned_packages", "ansible.builtin.systemd_service"} & set(task)
-    return found
+            steps += {"remove_packages", "pinned_packages", "ansible.builtin.systemd_service"} & set(task)
+    return steps
 
 
 def test_nouveau_and_what_uses_the_module_leave_before_the_new_one_is_loaded() -> None:
     service = "ansible.builtin.systemd_service"
     unload, nouveau, load = "modprobe -r nvidia_uvm", "modprobe -r nouveau", "modprobe nvidia"
     dependents = "{{ ['rmmod'] + __nvidia_driver_now.gpu_host.loaded.dependents }}"
-    nodes, again = "{{ __nvidia_driver_state.devices }}", "modprobe {{ item }}"
-    assert order("load") == [service, dependents, unload, nouveau, load, nodes, service, again]
+    nodes, modprobe = "{{ __nvidia_driver_state.devices }}", "modprobe {{ item }}"
+    assert order("load") == [service, dependents, unload, nouveau, load, nodes, service, modprobe]
     assert order("unload")[-2:] == [dependents.replace("now", "before"), unload]
 
 
 def test_a_host_keeps_nouveau_until_its_modules_are_verified_and_versions_are_locked_before() -> None:
-    files = [one for one in order("main") if one.endswith(".yml")]
-    verified = files.index("verify_module.yml")
-    assert files.index("package.yml") < verified < files.index("nouveau.yml") < files.index("activate.yml")
+    files = [step for step in order("main") if step.endswith(".yml")]
+    position = files.index("verify_module.yml")
+    assert files.index("package.yml") < position < files.index("nouveau.yml") < files.index("activate.yml")
     assert files[0] == "preflight.yml"
     # NVIDIA's packages end well although dkms failed (%post with "|| :"); verify_module.yml is the first to see it.
-    assert files[verified - 1] == "lock.yml"
+    assert files[position - 1] == "lock.yml"
 
 
 def test_dkms_forgets_the_sites_key_before_it_is_removed() -> None:
-    done = order("remove")
-    assert done.index("unload.yml") < done.index("signing.yml") < done.index("remove_packages", 1)
+    steps = order("remove")
+    assert steps.index("unload.yml") < steps.index("signing.yml") < steps.index("remove_packages", 1)
 
 
 def test_a_kernel_whose_module_fails_is_not_booted() -> None:
-    found = yaml.safe_load((ROLE / "kernel.yml").read_text(encoding="utf-8"))
-    (change,) = [task for task in found if "rescue" in task]
+    tasks = yaml.safe_load((ROLE / "kernel.yml").read_text(encoding="utf-8"))
+    (change,) = [task for task in tasks if "rescue" in task]
     assert change["block"][-1]["ansible.builtin.include_tasks"] == "main.yml"
     assert "__nvidia_driver_original.gpu_host.kernels.default_boot" in str(change["rescue"][0]["limited_command"])
     assert change["rescue"][-1]["ansible.builtin.include_tasks"] == "restore_locks.yml"  # it fails with the reason
-    assert found.index(change) < [task.get("ansible.builtin.include_tasks") for task in found].index("reboot.yml")
+    assert tasks.index(change) < [task.get("ansible.builtin.include_tasks") for task in tasks].index("reboot.yml")
 
 
 @pytest.mark.parametrize(("switches", "retries", "asked"), [(0, "0", []), (6, "12", ["fabric_manager"])])
 def test_gpus_have_time_to_join_the_fabric_of_their_switches(switches: int, retries: str, asked: list[str]) -> None:
-    found = yaml.safe_load((ROLE / "accept.yml").read_text(encoding="utf-8"))
-    (check,) = [task for task in found if "rescue" in task]  # without a retry, the command's own status decides
+    tasks = yaml.safe_load((ROLE / "accept.yml").read_text(encoding="utf-8"))
+    (check,) = [task for task in tasks if "rescue" in task]  # without a retry, the command's own status decides
     (task,) = check["block"]
     fabric = jinja2.Template(task["vars"]["__nvidia_driver_fabric"])
     names: dict[str, Any] = {

@@ -149,12 +149,14 @@ OF_RUNFILE = {"driver": {"source": "runfile", "version": "535.104.05"}}
 )
 def test_requests_that_a_host_cannot_have(inputs: dict[str, Any], changes: dict[str, Any], words: list[str]) -> None:
     (problem,) = work(inputs, **changes).problems
-    assert [one for one in words if one not in problem] == []
+    assert [word for word in words if word not in problem] == []
 
 
 def test_every_problem_is_told_at_once() -> None:
-    found = work({"license_accepted": False, "branch_max": "470"}, locks={"plugin": False}, secure_boot=True).problems
-    assert len(found) == 4
+    problems = work(
+        {"license_accepted": False, "branch_max": "470"}, locks={"plugin": False}, secure_boot=True
+    ).problems
+    assert len(problems) == 4
 
 
 @pytest.mark.parametrize(
@@ -171,8 +173,8 @@ def test_every_problem_is_told_at_once() -> None:
 def test_gpus_must_be_idle_only_if_their_driver_goes(
     state: str, version: str | None, packages: list[str], module: str, replaces: bool, goes: bool
 ) -> None:
-    found = work({"state": state, "module": module}, driver=installed(version, tuple(packages)))
-    assert (found.replaces, found.requires_idle_gpus) == (replaces, goes)
+    planned_work = work({"state": state, "module": module}, driver=installed(version, tuple(packages)))
+    assert (planned_work.replaces, planned_work.requires_idle_gpus) == (replaces, goes)
 
 
 @pytest.mark.parametrize(
@@ -184,14 +186,18 @@ def test_gpus_must_be_idle_only_if_their_driver_goes(
 )
 @pytest.mark.parametrize("tied", [False, True])
 def test_a_kernel_is_asked_for_with_what_its_module_needs(build: str, module: dict[str, str], tied: bool) -> None:
-    matched = {"name": "kernel-devel-matched", "version": NEXT}
+    devel = {"name": "kernel-devel-matched", "version": NEXT}
     headers = {"kernel-devel-matched": ["5.14.0-427.18.1.el9_4"]} if tied else {}
-    found = work({**KERNEL, "build": build}, driver=installed(), header_packages=headers)
-    assert found.checks[-1].title == f"Kernel {NEXT}"
-    assert list(found.checks[-1].packages) == [{"name": "kernel", "version": NEXT}, module] + [matched] * tied
-    assert all(not one["name"].startswith("kmod-") for one in found.kernel_packages)  # it is the driver's transaction
-    there = work({**KERNEL, "build": build}, driver=installed(), kernels={"installed": [OLD, f"{NEXT}.x86_64"]})
-    assert [one.title for one in there.checks if one.title.startswith("Kernel")] == []
+    planned_work = work({**KERNEL, "build": build}, driver=installed(), header_packages=headers)
+    assert planned_work.checks[-1].title == f"Kernel {NEXT}"
+    assert list(planned_work.checks[-1].packages) == [{"name": "kernel", "version": NEXT}, module] + [devel] * tied
+    assert all(
+        not package["name"].startswith("kmod-") for package in planned_work.kernel_packages
+    )  # it is the driver's transaction
+    installed_work = work(
+        {**KERNEL, "build": build}, driver=installed(), kernels={"installed": [OLD, f"{NEXT}.x86_64"]}
+    )
+    assert [check.title for check in installed_work.checks if check.title.startswith("Kernel")] == []
 
 
 @pytest.mark.parametrize(
@@ -208,10 +214,10 @@ def test_a_kernel_is_asked_for_with_what_its_module_needs(build: str, module: di
 def test_what_dkms_requires_of_the_kernels_headers_is_checked_before_anything_changes(
     major: str, build: str, kernels: Any, headers: Any, asked: bool
 ) -> None:
-    found = work({"build": build}, major=major, kernel_packages=kernels, header_packages=headers)
-    required = found.checks[0].packages
-    assert ({"name": "dkms", "least": ""} in required) is (build == "dkms")
-    assert ({"name": "kernel-devel-matched", "version": NEW.removesuffix(".x86_64")} in required) is asked
+    planned_work = work({"build": build}, major=major, kernel_packages=kernels, header_packages=headers)
+    packages = planned_work.checks[0].packages
+    assert ({"name": "dkms", "least": ""} in packages) is (build == "dkms")
+    assert ({"name": "kernel-devel-matched", "version": NEW.removesuffix(".x86_64")} in packages) is asked
 
 
 @pytest.mark.parametrize(
@@ -238,10 +244,10 @@ def test_headers_are_asked_for_of_exactly_the_kernels_that_have_none(
     changes: dict[str, Any], package: dict[str, str], record: str
 ) -> None:
     kernels = {"headers": {OLD: "/usr/src/x", NEW: None, "older": None}}
-    found = work(kernels=kernels, **changes)
-    assert found.headers.packages == ({"kernel": NEW, **package},)
-    assert found.headers.record == (record,)
-    assert found.headers.packages[0] in found.checks[0].packages
+    planned_work = work(kernels=kernels, **changes)
+    assert planned_work.headers.packages == ({"kernel": NEW, **package},)
+    assert planned_work.headers.record == (record,)
+    assert planned_work.headers.packages[0] in planned_work.checks[0].packages
     assert work({"build": "precompiled"}, kernels=kernels, **changes).headers.packages == ()
 
 
@@ -251,14 +257,14 @@ def test_an_installed_driver_asks_no_repository() -> None:
 
 
 def test_debian_removes_the_module_of_the_other_kind_first_and_rhel_in_the_transaction() -> None:
-    other = installed("550.54.15", ("nvidia-open-kernel-dkms", "libcuda1"))
-    planned = work(driver=other, **DEBIAN)
-    debian = planned.installation
+    other_driver = installed("550.54.15", ("nvidia-open-kernel-dkms", "libcuda1"))
+    planned_work = work(driver=other_driver, **DEBIAN)
+    debian = planned_work.installation
     assert (debian.removed_first, debian.leaving, debian.exclude) == (("nvidia-open-kernel-dkms",), (), ())
     assert debian.packages[-2:] == ("nvidia-persistenced", "nvidia-modprobe")
-    (solved,) = planned.transactions
-    assert (solved.leaving, solved.exclude) == (("libnvidia-*",), ("linux-image-*",))
-    assert set(debian.removed_first) <= set(planned.unlock)  # which may leave, too
+    (transaction,) = planned_work.transactions
+    assert (transaction.leaving, transaction.exclude) == (("libnvidia-*",), ("linux-image-*",))
+    assert set(debian.removed_first) <= set(planned_work.unlock)  # which may leave, too
     rhel = work({"module": "open"}, driver=installed()).installation
     assert (rhel.removed_first, rhel.leaving) == ((), ("kmod-nvidia-latest-dkms",))
     assert "kernel" in rhel.exclude
@@ -277,13 +283,15 @@ def test_debian_removes_the_module_of_the_other_kind_first_and_rhel_in_the_trans
 def test_each_transaction_is_solved_before_anything_changes(
     inputs: Any, version: str | None, titles: list[str]
 ) -> None:
-    found = work(inputs, driver=installed(version, ("kmod-nvidia-latest-dkms", "libnvidia-ml") if version else ()))
-    assert [one.title for one in found.transactions] == titles
-    for one in found.transactions:
-        if one.title.startswith("Driver"):
-            planned = found.installation
-            assert (one.packages, one.exclude) == (planned.packages, planned.exclude)
-            assert one.leaving == planned.leaving == ("libnvidia-ml",) * bool(version)
+    planned_work = work(
+        inputs, driver=installed(version, ("kmod-nvidia-latest-dkms", "libnvidia-ml") if version else ())
+    )
+    assert [transaction.title for transaction in planned_work.transactions] == titles
+    for transaction in planned_work.transactions:
+        if transaction.title.startswith("Driver"):
+            installation = planned_work.installation
+            assert (transaction.packages, transaction.exclude) == (installation.packages, installation.exclude)
+            assert transaction.leaving == installation.leaving == ("libnvidia-ml",) * bool(version)
 
 
 @pytest.mark.parametrize(
@@ -296,9 +304,9 @@ def test_each_transaction_is_solved_before_anything_changes(
     ],
 )
 def test_modules_of_another_kind_or_version_leave(installed_now: list[str], requested: str, leaving: list[str]) -> None:
-    found = work({"build": requested}, driver=installed(packages=tuple(installed_now)))
-    assert list(found.installation.leaving) == leaving
-    assert found.replaces is bool(leaving)
+    planned_work = work({"build": requested}, driver=installed(packages=tuple(installed_now)))
+    assert list(planned_work.installation.leaving) == leaving
+    assert planned_work.replaces is bool(leaving)
 
 
 @pytest.mark.parametrize(
@@ -310,22 +318,22 @@ def test_dkms_has_the_key_only_while_it_signs(inputs: dict[str, Any], signs: boo
 
 
 def runs(found: Work) -> list[tuple[str, bool]]:
-    return [(one.kernel, "-K" in one.options) for one in found.installer]
+    return [(run.kernel, "-K" in run.options) for run in found.installer]
 
 
 def test_the_run_file_installs_everything_once_and_then_modules() -> None:
     assert runs(work(RUNFILE)) == [(OLD, False), (NEW, True)]
     assert runs(work()) == []
-    there = {"driver": {"source": "runfile", "version": "550.54.15"}}
-    both = {OLD: module(OLD), NEW: module(NEW)}
-    assert runs(work(RUNFILE, **there, modules=both)) == []
-    for wrong in (None, module(NEW, version="535.104.05"), module(NEW, open=True), module(NEW, other_kernel=True)):
-        found = work(RUNFILE, **there, modules={**both, NEW: wrong})
-        assert runs(found) == [(NEW, True)]
-        assert not found.installs_everything
-    stopped = work(RUNFILE, **there, modules=both, files={"installing": True})
-    assert stopped.installs_everything
-    assert runs(stopped) == [(OLD, False), (NEW, True)]
+    host_facts = {"driver": {"source": "runfile", "version": "550.54.15"}}
+    modules = {OLD: module(OLD), NEW: module(NEW)}
+    assert runs(work(RUNFILE, **host_facts, modules=modules)) == []
+    for variant in (None, module(NEW, version="535.104.05"), module(NEW, open=True), module(NEW, other_kernel=True)):
+        planned_work = work(RUNFILE, **host_facts, modules={**modules, NEW: variant})
+        assert runs(planned_work) == [(NEW, True)]
+        assert not planned_work.installs_everything
+    interrupted_work = work(RUNFILE, **host_facts, modules=modules, files={"installing": True})
+    assert interrupted_work.installs_everything
+    assert runs(interrupted_work) == [(OLD, False), (NEW, True)]
 
 
 @pytest.mark.parametrize(
@@ -340,16 +348,16 @@ def test_the_run_file_installs_everything_once_and_then_modules() -> None:
 def test_the_installer_is_told_the_kind_of_module_and_the_key(
     version: str, inputs: dict[str, Any], options: tuple[str, ...]
 ) -> None:
-    found = work({**RUNFILE, "version": version, **inputs})
-    assert found.installer[0].options == (f"--kernel-name={OLD}", *options)
-    assert found.installer[1].options == (f"--kernel-name={NEW}", "-K", *options)
+    planned_work = work({**RUNFILE, "version": version, **inputs})
+    assert planned_work.installer[0].options == (f"--kernel-name={OLD}", *options)
+    assert planned_work.installer[1].options == (f"--kernel-name={NEW}", "-K", *options)
 
 
 def test_what_the_host_had_is_recorded_before_the_first_change_only() -> None:
     arguments = {OLD: ["ro"], NEW: ["modprobe.blacklist=nouveau"]}
-    found = work(boot_arguments=arguments, files={"unit": True}, driver={"source": "runfile"}).original
+    original = work(boot_arguments=arguments, files={"unit": True}, driver={"source": "runfile"}).original
     blacklist = ["modprobe.blacklist=nouveau"]
-    assert typed.as_json(found) == {"arguments": blacklist, "runfile": True, "unit": True, "stream": False}
+    assert typed.as_json(original) == {"arguments": blacklist, "runfile": True, "unit": True, "stream": False}
     assert work(files={"stream": True}).original == Original(stream=True)
     assert work(files={"settings": True}).original is None
 
@@ -377,8 +385,8 @@ def test_the_daemons_of_the_driver() -> None:
 )
 def test_removal_leaves_the_packages_that_the_host_had_before(recorded: list[str] | None, removed: list[str]) -> None:
     driver = installed(packages=("libcuda1", "nvidia-smi"))
-    found = work({"state": "absent"}, driver=driver, records={"packages_before": recorded}).removal
-    assert sorted(found.packages) == removed
+    removal = work({"state": "absent"}, driver=driver, records={"packages_before": recorded}).removal
+    assert sorted(removal.packages) == removed
 
 
 BLACKLISTS = ("rd.driver.blacklist=nouveau", "modprobe.blacklist=nouveau")
@@ -397,11 +405,13 @@ def test_removal_goes_by_the_record_of_what_the_host_had(
     before: Any, settings: bool, runfile: bool, arguments: tuple[str, ...], unit: bool
 ) -> None:
     words = {OLD: list(BLACKLISTS)}
-    found = work({"state": "absent"}, records={"before": before}, files={"settings": settings}, boot_arguments=words)
-    assert (found.removal.runfile, found.removal.arguments) == (runfile, arguments)
-    assert (found.removal.unit, found.removal.images) == (unit, settings)
-    without = work({"state": "absent"}, records={"before": before}, boot_arguments={OLD: ["ro"]})
-    assert without.removal.arguments == (), "no kernel has one"
+    planned_work = work(
+        {"state": "absent"}, records={"before": before}, files={"settings": settings}, boot_arguments=words
+    )
+    assert (planned_work.removal.runfile, planned_work.removal.arguments) == (runfile, arguments)
+    assert (planned_work.removal.unit, planned_work.removal.images) == (unit, settings)
+    second_work = work({"state": "absent"}, records={"before": before}, boot_arguments={OLD: ["ro"]})
+    assert second_work.removal.arguments == (), "no kernel has one"
 
 
 @pytest.mark.parametrize(("record", "removed"), [({"stream": False}, True), ({"stream": True}, False), ({}, False)])
@@ -423,8 +433,8 @@ def test_removal_unholds_what_the_role_held_and_an_upgrade_only_the_driver() -> 
 
 def test_every_record_of_the_role_is_removed_with_it() -> None:
     tasks = yaml.safe_load((ROLE / "remove_settings.yml").read_text(encoding="utf-8"))
-    (removed,) = [task["loop"] for task in tasks if "__nvidia_driver_records }}-{{ item" in str(task)]
-    assert set(removed) == {f"{name.replace('_', '-')}.json" for name in RECORDS} | {"unfinished", "leaving"}
+    (names,) = [task["loop"] for task in tasks if "__nvidia_driver_records }}-{{ item" in str(task)]
+    assert set(names) == {f"{name.replace('_', '-')}.json" for name in RECORDS} | {"unfinished", "leaving"}
 
 
 @pytest.mark.parametrize(
@@ -435,8 +445,8 @@ def test_every_record_of_the_role_is_removed_with_it() -> None:
     ],
 )
 def test_the_way_back_is_what_worked_before_an_upgrade_that_failed(recorded: Any, versions: dict[str, str]) -> None:
-    found = work(driver=installed("535.261.03"), records={"working_versions": recorded}).working
-    assert typed.as_json(found) == versions
+    working_versions = work(driver=installed("535.261.03"), records={"working_versions": recorded}).working
+    assert typed.as_json(working_versions) == versions
 
 
 @pytest.mark.parametrize(

@@ -53,8 +53,8 @@ def root(tmp_path: Path) -> Path:
 
 
 def facts_of(root: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(json.dumps(host_reader.read(str(root))))
-    return {**found, "architecture": "x86_64", "disk_free_mb": {"/opt": 90000}}
+    facts: dict[str, Any] = json.loads(json.dumps(host_reader.read(str(root))))
+    return {**facts, "architecture": "x86_64", "disk_free_mb": {"/opt": 90000}}
 
 
 def planned(root: Path) -> plan_model.Plan:
@@ -64,18 +64,18 @@ def planned(root: Path) -> plan_model.Plan:
 
 def content(directory: Path) -> dict[str, tuple[Any, ...]]:
     """Every entry with what a reinstallation would change."""
-    found = {}
+    entries = {}
     for path in (directory, *sorted(directory.rglob("*"))):
         status = path.lstat()
         text = os.readlink(path) if path.is_symlink() else path.read_bytes() if path.is_file() else b""
-        found[str(path.relative_to(directory))] = (status.st_ino, status.st_mode, int(status.st_mtime), text)
-    return found
+        entries[str(path.relative_to(directory))] = (status.st_ino, status.st_mode, int(status.st_mtime), text)
+    return entries
 
 
 def test_the_plan_installs_nothing_again_and_removes_nothing(root: Path) -> None:
-    made = planned(root)
-    assert made.problems == []
-    rows = {row.component: row for row in made.rows}
+    site_plan = planned(root)
+    assert site_plan.problems == []
+    rows = {row.component: row for row in site_plan.rows}
     # Roles whose files changed run once more: what they find is what is requested. That version wrote no CURRENT.txt.
     assert rows.pop("environment").reason == "CURRENT.txt is missing"
     assert rows.pop("deeplearning_command").reason == "missing"  # nor had it that command
@@ -89,8 +89,8 @@ def test_what_the_roles_recorded_is_read(root: Path) -> None:
     assert facts["managed"]["cuda"] == ["10.0"]
     assert facts["managed"]["cudnn_items"] == [{"cuda": "10.0", "version": "7.6.5.32"}]
     assert facts["deeplearning"]["current"] == ENVIRONMENT
-    [(name, known)] = facts["deeplearning"]["environments"].items()
-    assert (name, known["problem"], known["python"]) == (ENVIRONMENT, None, None)
+    [(name, environment)] = facts["deeplearning"]["environments"].items()
+    assert (name, environment["problem"], environment["python"]) == (ENVIRONMENT, None, None)
     receipts = facts["deeplearning"]["receipts"]
     assert set(receipts) == {"nvidia_driver", "cuda", "cudnn", "gpu_check", "hadoop_client", "verify"}
     assert {name: receipt["problem"] for name, receipt in receipts.items()} == dict.fromkeys(receipts)
@@ -102,11 +102,11 @@ def steps(root: Path) -> list[tuple[Any, dict[str, Any]]]:
     source = {"environment": path, "mirror_url": "http://127.0.0.1:9", "mirror_ca": None, "mirror_login": None}
     source.update(python=None, timeout=5)
     lock = "# Lock\n" + "".join(f"\n{sections[name]}" for name in sections)
-    sealed = {"path": path, "stack": STACK, "digest": ENVIRONMENT.rpartition("-")[2], "lock": lock, "imports": ["six"]}
+    seal = {"path": path, "stack": STACK, "digest": ENVIRONMENT.rpartition("-")[2], "lock": lock, "imports": ["six"]}
     active: dict[str, Any] = {"root": str(root), "path": path, "state": "active", "keep": 1, "keep_names": []}
     return [
         *((locked_packages, {**source, "component": name, "lock": sections[name]}) for name in sections),
-        (environment_seal, {**sealed, "timeout": 5}),
+        (environment_seal, {**seal, "timeout": 5}),
         (environment_activate, {**active, "previous": "", "timeout": 5, "principal": "", "keytab": ""}),
     ]
 
@@ -116,11 +116,11 @@ def test_the_modules_leave_the_environment_as_it_is(root: Path) -> None:
     directory = root / "opt/deeplearning"
     environment = directory / "envs" / f"{ENVIRONMENT}.1"
     link = directory / "current"
-    before, switched = content(environment), (link.lstat().st_ino, link.lstat().st_mtime)
+    before, link_status = content(environment), (link.lstat().st_ino, link.lstat().st_mtime)
     results = [module.work(Module(parameters, False)) for module, parameters in steps(directory)]
     assert [result["changed"] for result in results] == [False] * 4 + [True]
     assert content(environment) == before
-    assert (link.lstat().st_ino, link.lstat().st_mtime) == switched
+    assert (link.lstat().st_ino, link.lstat().st_mtime) == link_status
     assert f"active:  {ENVIRONMENT}\n" in (directory / "CURRENT.txt").read_text(encoding="utf-8")
     assert [module.work(Module(parameters, False))["changed"] for module, parameters in steps(directory)] == [False] * 5
     assert [row.component for row in planned(root).rows if row.component == "environment"] == []
@@ -139,5 +139,5 @@ def test_a_lock_that_did_not_change_has_its_environment(stack: str, python: str)
     """And one that changed has another one, beside it."""
     earlier = EARLIER["environments"][f"{stack}/{python}"]
     lock = stacks.load_stack(stack).lock(python)
-    same = hashlib.sha256(lock.text.encode()).hexdigest() == earlier["sha256"]
-    assert (f"{stack}-{lock.digest}" == earlier["environment"]) is same
+    unchanged = hashlib.sha256(lock.text.encode()).hexdigest() == earlier["sha256"]
+    assert (f"{stack}-{lock.digest}" == earlier["environment"]) is unchanged

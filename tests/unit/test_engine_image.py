@@ -37,8 +37,8 @@ CUDA = {
 
 def given(stack: str = CPU, **changed: Any) -> dict[str, Any]:
     none = dict.fromkeys(("python", "version", "cuda_repository", "cuda_key"), "")
-    known = {"stack": stack, "base": BASE, "mirror_url": "http://mirror01:8900", "cuda_packages": []}
-    return {**none, **known, **changed}
+    defaults = {"stack": stack, "base": BASE, "mirror_url": "http://mirror01:8900", "cuda_packages": []}
+    return {**none, **defaults, **changed}
 
 
 def text_of(work: dict[str, Any], name: str = "Dockerfile") -> str:
@@ -55,25 +55,25 @@ def test_every_stack_has_a_dockerfile_whose_files_are_there(name: str) -> None:
         work = engine_image.work(given(name, python=python))
         lines = text_of(work).splitlines()
         assert lines[1] == f"FROM {BASE}"
-        copied = [word for line in lines if line.startswith("COPY ") for word in line.split()[1:-1]]
-        assert sorted(copied) == sorted(set(work["files"]) - {"Dockerfile"})
+        files = [word for line in lines if line.startswith("COPY ") for word in line.split()[1:-1]]
+        assert sorted(files) == sorted(set(work["files"]) - {"Dockerfile"})
         assert not [line for line in lines if " pip " in line]  # the build has a network
         installs = work["install"].split(" && ")[:-1]
         assert installs
         options = (f"python{python} -m pip install ", " --no-index ", " --only-binary :all: ", " --require-hashes ")
         assert all(option in line for line in installs for option in options)
-        required = "".join(text_of(work, file) for file in work["files"] if file.startswith("requirements"))
-        entries = {one.sha256: one for one in stack.lock(python).entries if one.project != "virtualenv"}
-        assert {one["sha256"] for one in work["wheels"]} == set(entries)
-        wanted = {sha256 for sha256, one in entries.items() if source_wheels.is_wheel(one.name)}
-        wanted |= {source_wheels.RECIPES[sha256].sha256 for sha256 in set(entries) - wanted}
-        assert set(re.findall(r"(?:[.]whl|==\S+) --hash=sha256:(\w{64})$", required, re.MULTILINE)) == wanted
+        requirements = "".join(text_of(work, file) for file in work["files"] if file.startswith("requirements"))
+        entries = {entry.sha256: entry for entry in stack.lock(python).entries if entry.project != "virtualenv"}
+        assert {entry["sha256"] for entry in work["wheels"]} == set(entries)
+        hashes = {sha256 for sha256, entry in entries.items() if source_wheels.is_wheel(entry.name)}
+        hashes |= {source_wheels.RECIPES[sha256].sha256 for sha256 in set(entries) - hashes}
+        assert set(re.findall(r"(?:[.]whl|==\S+) --hash=sha256:(\w{64})$", requirements, re.MULTILINE)) == hashes
         assert bool(stack.version("cuda")) is any(line.startswith("ENV LD_LIBRARY_PATH=") for line in lines)
 
 
 def test_the_digest_changes_with_everything_that_is_built_and_with_nothing_else() -> None:
     requests = (given(), given(base=BASE + "4"), given(GPU), given(GPU, **CUDA))
-    digests = [engine_image.work(one)["digest"] for one in requests]
+    digests = [engine_image.work(request)["digest"] for request in requests]
     assert len(set(digests)) == 4
     assert engine_image.work(given(mirror_url="http://other:8900"))["digest"] == digests[0]
     assert engine_image.work(given())["digest"] == digests[0]
@@ -85,8 +85,8 @@ def test_cuda_comes_from_packages_where_the_stack_has_none_among_its_own() -> No
     assert "--no-install-recommends cuda-libraries-10-0=10.0.130-1 libcudnn7=7.6.5.32-1+cuda10.0 &&" in line
     assert line.count("Dir::Etc::SourceParts=/dev/null") == 2  # no repository of the base
     assert text_of(work, "cuda.list") == "deb http://mirror01/apt/ubuntu1804 /\n"
-    both = "http://mirror01/deb/cuda http://mirror01/deb/cudnn"
-    two = engine_image.work(given(GPU, **{**CUDA, "cuda_repository": both}))
+    repositories = "http://mirror01/deb/cuda http://mirror01/deb/cudnn"
+    two = engine_image.work(given(GPU, **{**CUDA, "cuda_repository": repositories}))
     assert text_of(two, "cuda.list") == "deb http://mirror01/deb/cuda /\ndeb http://mirror01/deb/cudnn /\n"
     assert base64.b64decode(work["files"]["cuda.gpg"]) == b"mine"
     assert work["questions"]["libraries"] == ["libcudart.so.10.0", "libcublas.so.10.0", "libcudnn.so.7"]
@@ -134,18 +134,18 @@ def test_the_libraries_by_the_names_that_tensorflow_loads(cuda: str | None, cudn
     ],
 )
 def test_what_cannot_work_is_refused_before_a_host_is_asked(changed: dict[str, Any], words: str) -> None:
-    with pytest.raises(EngineError) as refused:
+    with pytest.raises(EngineError) as error:
         engine_image.work(given(**{"stack": CPU, **changed}))
-    assert words in str(refused.value)
-    assert "s3cret" not in str(refused.value)
+    assert words in str(error.value)
+    assert "s3cret" not in str(error.value)
 
 
 def test_engines_have_the_systems_and_pythons_of_their_sources() -> None:
-    found = {engine.engine: engine for engine in cdsw.engines()}
-    assert (found["13"].cdsw, found["13"].ubuntu, found["13"].glibc) == ("1.9", "18.04", "2.27")
-    assert "tf1.4-cpu-py27-el7" in engine_image.fits(found["10"])
-    assert engine_image.fits(found["8"]) == []  # no source tells its Pythons
-    assert found["8"].problem(stacks.load_stack(WITH_WHEELS), "3.11").startswith("Engine 8 is Ubuntu 16.04")
+    engines = {engine.engine: engine for engine in cdsw.engines()}
+    assert (engines["13"].cdsw, engines["13"].ubuntu, engines["13"].glibc) == ("1.9", "18.04", "2.27")
+    assert "tf1.4-cpu-py27-el7" in engine_image.fits(engines["10"])
+    assert engine_image.fits(engines["8"]) == []  # no source tells its Pythons
+    assert engines["8"].problem(stacks.load_stack(WITH_WHEELS), "3.11").startswith("Engine 8 is Ubuntu 16.04")
 
 
 # The module, with a stand-in of Docker's command.
@@ -174,8 +174,8 @@ class Host:
 
     @property
     def state(self) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads(self.file.read_text())
-        return found
+        state: dict[str, Any] = json.loads(self.file.read_text())
+        return state
 
     @property
     def images(self) -> set[str]:
@@ -186,15 +186,15 @@ class Host:
 
     def run(self, **changed: Any) -> dict[str, Any]:
         work = engine_image.work(given(changed.pop("stack", CPU), **changed.pop("given", {})))
-        taken = ("stack", "python", "glibc", "digest", "files", "questions", "megabytes")
-        arguments = {name: work[name] for name in taken}
+        argument_names = ("stack", "python", "glibc", "digest", "files", "questions", "megabytes")
+        arguments = {name: work[name] for name in argument_names}
         self.save(programs=[f"python{work['python']}"])
         places: dict[str, Any] = {"archives": str(self.directory / "engines"), "record": str(self.record)}
         # One small file in place of the stack's.
         wheel = {**self.mirror.artifact("six-1.0-py3-none-any.whl", b"six"), "file": "six-1.0-py3-none-any.whl"}
         places.update(mirror_url=self.mirror.url, wheels=[wheel], install=work["install"])
-        fixed = {"base": BASE, "socket": "/run/docker.sock", "probe": PROBE.read_text(), "wait": 2, **places}
-        return host_modules.run("engine_image", **{**arguments, **fixed, **changed})
+        constants = {"base": BASE, "socket": "/run/docker.sock", "probe": PROBE.read_text(), "wait": 2, **places}
+        return host_modules.run("engine_image", **{**arguments, **constants, **changed})
 
 
 @pytest.fixture
@@ -358,18 +358,18 @@ def test_an_earlier_stack_again_is_the_way_back_without_a_build(host: Host) -> N
 
 def test_older_images_go_by_policy_and_what_a_container_uses_stays(host: Host) -> None:
     names = ["tf1.4-cpu-py27-el7", CPU, GPU, "tf1.15-cpu-py27-el7"]
-    made = [host.run(stack=name, keep=9) for name in names]
-    host.save(held=[made[0]["image"]])
+    answers = [host.run(stack=name, keep=9) for name in names]
+    host.save(held=[answers[0]["image"]])
     answer = host.run(stack=names[3], keep=1)
-    assert (answer["changed"], answer["removed"]) == (True, [made[1]["image"]])
+    assert (answer["changed"], answer["removed"]) == (True, [answers[1]["image"]])
     assert "conflict: unable to remove" in answer["held"][0]
-    assert answer["earlier"] == [made[2]["image"], made[0]["image"]]
-    assert not Path(made[1]["archive"]).exists()
-    assert Path(made[0]["archive"]).exists()
+    assert answer["earlier"] == [answers[2]["image"], answers[0]["image"]]
+    assert not Path(answers[1]["archive"]).exists()
+    assert Path(answers[0]["archive"]).exists()
     host.save(held=[])
-    assert host.run(stack=names[3], keep=1)["removed"] == [made[0]["image"]]
-    gone = host.run(stack=names[3], state="absent")
-    assert (gone["changed"], host.images, host.record.exists()) == (True, set(), False)
+    assert host.run(stack=names[3], keep=1)["removed"] == [answers[0]["image"]]
+    removal = host.run(stack=names[3], state="absent")
+    assert (removal["changed"], host.images, host.record.exists()) == (True, set(), False)
     assert list((host.directory / "engines").iterdir()) == []
     assert host.run(stack=names[3], state="absent")["changed"] is False
 
@@ -387,37 +387,37 @@ def test_an_image_is_made_where_gpu_check_cannot_pass(host: Host, driver: bool, 
 
 
 def probed(python: str, *arguments: Any) -> dict[str, Any]:
-    given = [json.dumps(one) for one in arguments]
-    done = subprocess.run([python, str(PROBE), *given], capture_output=True, text=True, timeout=120, check=True)
-    answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    texts = [json.dumps(argument) for argument in arguments]
+    completed = subprocess.run([python, str(PROBE), *texts], capture_output=True, text=True, timeout=120, check=True)
+    answer: dict[str, Any] = json.loads(completed.stdout.splitlines()[-1])
     return answer
 
 
 @pytest.mark.parametrize("python", HOST_PYTHONS)
 def test_a_base_tells_its_python_glibc_and_system(python: str) -> None:
-    found = probed(python)
-    assert re.fullmatch(r"\d\.\d+\.\d+", found["python"])
-    assert re.fullmatch(r"2\.\d+", found["glibc"])
-    assert found["wide"] is True
+    answer = probed(python)
+    assert re.fullmatch(r"\d\.\d+\.\d+", answer["python"])
+    assert re.fullmatch(r"2\.\d+", answer["glibc"])
+    assert answer["wide"] is True
 
 
 def test_an_image_is_asked_for_versions_libraries_and_imports(tmp_path: Path) -> None:
-    asked = {"imports": ["no_such_module"], "libraries": ["libno.so.1"]}
-    found = probed(sys.executable, {**asked, "projects": {"PyYAML": "0.1", "nothing": "1.0"}})
-    assert found["driver"] is False
-    assert found["problems"][0].startswith("nothing must be 1.0 but is missing")
-    assert re.match(r"pyyaml must be 0\.1 but is \d", found["problems"][1])
-    assert "libno.so.1 must load but does not: libno.so.1: cannot open shared object file" in found["problems"][2]
-    missing = "ModuleNotFoundError: No module named 'no_such_module'"
-    assert found["problems"][3] == f"no_such_module must be importable, but is not: {missing}"
+    questions = {"imports": ["no_such_module"], "libraries": ["libno.so.1"]}
+    answer = probed(sys.executable, {**questions, "projects": {"PyYAML": "0.1", "nothing": "1.0"}})
+    assert answer["driver"] is False
+    assert answer["problems"][0].startswith("nothing must be 1.0 but is missing")
+    assert re.match(r"pyyaml must be 0\.1 but is \d", answer["problems"][1])
+    assert "libno.so.1 must load but does not: libno.so.1: cannot open shared object file" in answer["problems"][2]
+    error = "ModuleNotFoundError: No module named 'no_such_module'"
+    assert answer["problems"][3] == f"no_such_module must be importable, but is not: {error}"
 
 
 def test_a_library_that_nobody_has_is_a_problem_and_the_drivers_is_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     probe = python_files.load(PROBE)
-    said = "\tlibcuda.so.1 => not found\n\tlibgone.so.3 => not found\n\tlibown.so => not found\n\tlibc.so.6 => /lib/libc.so.6\n"
-    python_files.write_script(tmp_path / "ldd", f"printf '{said}'")
+    text = "\tlibcuda.so.1 => not found\n\tlibgone.so.3 => not found\n\tlibown.so => not found\n\tlibc.so.6 => /lib/libc.so.6\n"
+    python_files.write_script(tmp_path / "ldd", f"printf '{text}'")
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
     files = [str(tmp_path / name) for name in ("a.so", "libown.so", "b.py")]
     for file in files:

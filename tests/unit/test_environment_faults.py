@@ -98,8 +98,8 @@ def test_a_damaged_tree_stays_while_a_process_runs_from_it(done):
     try:
         for component in done.lines:
             done.install(component)
-        result = done.seal()
-        assert result["spared"] == {first.name: [process.pid]}
+        answer = done.seal()
+        assert answer["spared"] == {first.name: [process.pid]}
         assert first.exists()
     finally:
         process.kill()
@@ -195,8 +195,8 @@ def test_a_kill_at_any_moment_heals_with_the_same_command(request, kind, seed, u
     assert environment_names.problem(str(site.path)) is None
     assert site.content() == undisturbed
     assert site.everything() == [False, False, False, False, False]
-    left = {path.name for path in (site.root / "envs").iterdir()}
-    assert left == {NAME, site.tree.name, SETTINGS}
+    names = {path.name for path in (site.root / "envs").iterdir()}
+    assert names == {NAME, site.tree.name, SETTINGS}
 
 
 def test_a_kill_before_each_rename_and_link_leaves_nothing_behind(site, undisturbed):
@@ -246,12 +246,12 @@ def test_a_sealed_tree_that_a_power_loss_cut_off_is_built_again(done, seed, undi
 def test_everything_is_on_the_disk_before_a_marker_says_so(site, monkeypatch):
     """Every .json of the state follows a sync of the tree, with no write of other files between them."""
     events = []
-    written = environment_build.whole_files.write_json
+    write_json = environment_build.whole_files.write_json
     monkeypatch.setattr(environment_build.environment_bytes, "sync", lambda path: events.append("sync"))
     monkeypatch.setattr(
         environment_build.whole_files,
         "write_json",
-        lambda path, value: events.append(os.path.basename(path)) or written(path, value),
+        lambda path, value: events.append(os.path.basename(path)) or write_json(path, value),
     )
     site.everything()
     marks = ["made.json", "pip.json", "tensorflow.json", "keras.json", "sealed.json"]
@@ -280,38 +280,38 @@ def test_an_environment_that_was_being_made_is_made_again(site):
 def test_two_runs_at_once_take_turns(site):
     """The second one finds everything done."""
     processes = [start(site) for _ in range(2)]
-    said = [process.communicate(timeout=200)[1].decode() for process in processes]
-    assert [process.returncode for process in processes] == [0, 0], "\n".join(said)
+    errors = [process.communicate(timeout=200)[1].decode() for process in processes]
+    assert [process.returncode for process in processes] == [0, 0], "\n".join(errors)
     assert os.readlink(site.path) == f"{NAME}.1"
     assert site.everything() == [False, False, False, False, False]
 
 
 def test_of_two_runs_at_once_only_the_one_with_the_lock_makes_directories(site):
-    made = []
+    created_paths = []
     create = os.makedirs
 
     def makedirs(path, *arguments):
-        made.append(str(path))
+        created_paths.append(str(path))
         create(path, *arguments)
 
     with host_lock.HostLock("another run", 1, str(site.root)), pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "makedirs", makedirs)
         with pytest.raises(host_lock.HostLocked):
             site.install("pip", timeout=1)
-    assert made == []
+    assert created_paths == []
 
 
 def test_a_run_that_must_wait_too_long_names_the_holder(site):
-    entered, leave = threading.Event(), threading.Event()
+    entry_event, leave = threading.Event(), threading.Event()
 
     def hold() -> None:
         with host_lock.HostLock("Spark 3.5.8", 1, str(site.root)):
-            entered.set()
+            entry_event.set()
             leave.wait(20)
 
     thread = threading.Thread(target=hold)
     thread.start()
-    entered.wait(10)
+    entry_event.wait(10)
     try:
         with pytest.raises(host_lock.HostLocked, match=r"Spark 3\.5\.8 \(process \d+\) has held"):
             site.install("pip", timeout=1)
@@ -409,8 +409,8 @@ def test_too_little_room_is_reported_before_anything_is_fetched(with_pip):
 def test_a_file_system_that_cannot_hold_environments_is_refused(tmp_path, monkeypatch, line, words):
     mounts = tmp_path / "mounts"
     mounts.write_text(f"/dev/sda2 / ext4 rw 0 0\n{line}\n/dev/sdb /optional ext4 rw 0 0\n")
-    found = environment_build.mount_of
-    monkeypatch.setattr(environment_build, "mount_of", lambda path: found(path, str(mounts)))
+    mount_of = environment_build.mount_of
+    monkeypatch.setattr(environment_build, "mount_of", lambda path: mount_of(path, str(mounts)))
     with pytest.raises(Refused, match=rf"is on /opt, which is mounted as {words}\."):
         environment_build.check_mount("/opt/deeplearning/envs")
     environment_build.check_mount("/optional/x")

@@ -49,10 +49,10 @@ def test_the_seal_imports_as_a_user_that_no_account_has(unproved: Site, monkeypa
     monkeypatch.setenv("SECRET", "root's")
     put(unproved, "keras")
     [problem] = environment_seal.import_problems(str(unproved.tree), ["keras"], 60)
-    found = json.loads(problem.partition("RuntimeError: ")[2].rstrip("."))
-    assert found.pop("uid") in confinement.NUMBERS
-    assert found.pop("interfaces") == ["lo"]
-    assert found == {"secret": None, "name": "keras", "writes": "PermissionError", "device": "'read'"}
+    report = json.loads(problem.partition("RuntimeError: ")[2].rstrip("."))
+    assert report.pop("uid") in confinement.NUMBERS
+    assert report.pop("interfaces") == ["lo"]
+    assert report == {"secret": None, "name": "keras", "writes": "PermissionError", "device": "'read'"}
     assert not list((unproved.tree / ".deeplearning").glob("cell-*"))
     assert not (unproved.packages / "evil.py").exists()
 
@@ -65,17 +65,17 @@ def test_a_tree_that_users_cannot_read_is_named_at_the_seal(unproved: Site) -> N
 
 def test_what_a_killed_seal_left_is_no_user_of_the_tree_and_goes_with_it(done: Site) -> None:
     tree = done.tree
-    ended = subprocess.Popen(["true"])
-    ended.wait()
-    place = str(tree / ".deeplearning" / f"cell-{ended.pid}")
+    ended_process = subprocess.Popen(["true"])
+    ended_process.wait()
+    place = str(tree / ".deeplearning" / f"cell-{ended_process.pid}")
     cell = confinement.Cell(place).__enter__()  # and no end, as after a kill
     python = str(tree / "bin/python")
-    left = subprocess.Popen([python, "-c", "import time; time.sleep(600)"], user=cell.number, group=cell.number)
-    mine = confinement.Cell(str(tree / ".deeplearning" / f"cell-{os.getpid()}")).__enter__()
+    orphan = subprocess.Popen([python, "-c", "import time; time.sleep(600)"], user=cell.number, group=cell.number)
+    own_cell = confinement.Cell(str(tree / ".deeplearning" / f"cell-{os.getpid()}")).__enter__()
     environment_imports.clear(str(tree))
-    assert left.wait(timeout=20) == -9
+    assert orphan.wait(timeout=20) == -9
     assert [path.name for path in (tree / ".deeplearning").glob("cell-*")] == [f"cell-{os.getpid()}"], "it may run"
-    mine.__exit__()
+    own_cell.__exit__()
 
 
 PROGRAM = """
@@ -93,44 +93,44 @@ def test_the_pythons_of_hosts_import_in_one_cell(python: str, open_directory: Pa
         (open_directory / name).mkdir()
     (open_directory / "bin/python").symlink_to(interpreter() or sys.executable)
     argv = [python, "-c", WITHOUT_ANSIBLE + PROGRAM, UTILITIES, str(open_directory)]
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False)
-    assert done.stderr == ""
-    first, second = json.loads(done.stdout)
+    completed = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False)
+    assert completed.stderr == ""
+    first, second = json.loads(completed.stdout)
     assert (first[0], first[2], int(first[1]) in confinement.NUMBERS) == (0, "", True)
     assert first == second
 
 
 def probed(site: Site, environment: dict[str, str]) -> dict[str, Any]:
     script, command = verify.probe_script({"environment": str(site.path)}), ["sh", "-c", host_script.command()]
-    given: dict[str, Any] = {"input": script, "env": {**os.environ, **environment}, "timeout": 200}
-    done = subprocess.run(command, capture_output=True, text=True, check=False, **given)
-    assert done.returncode == 0, done.stderr
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+    options: dict[str, Any] = {"input": script, "env": {**os.environ, **environment}, "timeout": 200}
+    completed = subprocess.run(command, capture_output=True, text=True, check=False, **options)
+    assert completed.returncode == 0, completed.stderr
+    answer: dict[str, Any] = json.loads(completed.stdout)
+    return answer
 
 
 def test_the_probe_imports_in_a_cell_and_asks_hdfs_as_nobody(done: Site) -> None:
     put(done, "tensorflow")
-    found = probed(done, {"SECRET": "root's"})["inside"]
-    assert found["python"]["value"] == ".".join(map(str, sys.version_info[:2]))
-    told = json.loads(found["import tensorflow"]["error"].partition("RuntimeError: ")[2])
-    assert told["uid"] in confinement.NUMBERS
-    assert (told["interfaces"], told["secret"], told["writes"]) == (["lo"], None, "PermissionError")
-    told = json.loads(found["hdfs"]["error"].partition("RuntimeError: ")[2])
-    assert (told["uid"], told["secret"], told["writes"]) == (65534, None, "PermissionError")
+    answers = probed(done, {"SECRET": "root's"})["inside"]
+    assert answers["python"]["value"] == ".".join(map(str, sys.version_info[:2]))
+    report = json.loads(answers["import tensorflow"]["error"].partition("RuntimeError: ")[2])
+    assert report["uid"] in confinement.NUMBERS
+    assert (report["interfaces"], report["secret"], report["writes"]) == (["lo"], None, "PermissionError")
+    report = json.loads(answers["hdfs"]["error"].partition("RuntimeError: ")[2])
+    assert (report["uid"], report["secret"], report["writes"]) == (65534, None, "PermissionError")
     assert not list((done.tree / ".deeplearning").glob("cell-*"))
 
 
 def test_what_a_wheel_has_for_every_start_of_python_does_not_run_as_root(with_pip: Site, tmp_path: Path) -> None:
-    ran = tmp_path / "ran"
-    (with_pip.packages / "evil.pth").write_text(f"import os; open({str(ran)!r}, 'w')\n")
+    mark = tmp_path / "ran"
+    (with_pip.packages / "evil.pth").write_text(f"import os; open({str(mark)!r}, 'w')\n")
     with_pip.install("tensorflow")
     assert list(with_pip.packages.glob("__pycache__/six.*")), "it was compiled"
-    assert not ran.exists()
+    assert not mark.exists()
 
 
 def test_the_python_2_7_of_virtualenv_finds_its_library_without_site(tmp_path: Path) -> None:
     (tmp_path / "lib/python2.7").mkdir(parents=True)
     (tmp_path / "lib/python2.7/orig-prefix.txt").write_text("/usr")
-    found = environment_build.standard_library(str(tmp_path))
-    assert found == {"PYTHONPATH": "/usr/lib64/python2.7:/usr/lib/python2.7"}
+    environment = environment_build.standard_library(str(tmp_path))
+    assert environment == {"PYTHONPATH": "/usr/lib64/python2.7:/usr/lib/python2.7"}

@@ -57,16 +57,16 @@ def test_pip_reads_what_was_installed(site):
     site.take_real_pip()
     site.everything()
     pip = site.path / "bin" / "pip"
-    listed = subprocess.check_output([pip, "list", "--format=freeze"], text=True).split()
-    assert {"tensorflow==1.0", "six==1.0", "keras==1.0"} <= set(listed)
+    requirements = subprocess.check_output([pip, "list", "--format=freeze"], text=True).split()
+    assert {"tensorflow==1.0", "six==1.0", "keras==1.0"} <= set(requirements)
     assert "six.py" in subprocess.check_output([pip, "show", "--files", "six"], text=True)
     assert subprocess.check_output([pip, "check"], text=True).startswith("No broken requirements")
 
 
 def test_check_mode_on_a_bare_host_reports_and_changes_nothing(site):
     for component in site.lines:
-        result = site.install(component, check=True)
-        assert result["changed"] is True
+        answer = site.install(component, check=True)
+        assert answer["changed"] is True
     assert "six 1.0\n" in site.install("tensorflow", check=True)["diff"]["after"]
     assert site.seal(check=True)["changed"] is True
     assert site.activate(check=True)["changed"] is True
@@ -123,7 +123,7 @@ def test_a_sealed_environment_refuses_another_lock(done, tmp_path):
 
 
 def test_the_tree_digest_does_not_depend_on_the_interpreter(done):
-    pythons = [one.values[0] for one in HOST_PYTHONS if one.values[0]]
+    pythons = [parameter.values[0] for parameter in HOST_PYTHONS if parameter.values[0]]
     code = f"{WITHOUT_ANSIBLE}from {environment_tree.__name__} import digest, lines; print(digest(lines(sys.argv[2])))"
     (done.packages / "spaces and ümläuts.txt").write_text("x")
     answers = {subprocess.check_output([python, "-B", "-c", code, UTILITIES, str(done.path)]) for python in pythons}
@@ -209,8 +209,8 @@ def test_an_import_that_fails_is_explained(unproved, code, words):
 
 
 def test_the_difference_names_what_is_there_and_what_comes(with_pip):
-    found = with_pip.install("tensorflow", check=True)["diff"]
-    assert (found["before"].startswith("pip "), "six 1.0\n" in found["after"]) == (True, True)
+    diff = with_pip.install("tensorflow", check=True)["diff"]
+    assert (diff["before"].startswith("pip "), "six 1.0\n" in diff["after"]) == (True, True)
 
 
 def test_all_imports_that_fail_are_reported_in_their_order(unproved):
@@ -296,8 +296,8 @@ def test_old_environments_go_and_the_ones_that_were_active_last_stay(done):
     (done.root / "envs" / f"{A}.client").mkdir()
     assert sorted(done.activate(check=True)["removed"]) == [A, B, D]
     assert sorted(done.activate()["removed"]) == [A, B, D]
-    left = sorted(p.name for p in (done.root / "envs").iterdir() if not p.name.startswith("."))
-    assert left == [C, f"{C}.1", NAME, f"{NAME}.1", f"{NAME}.client", "notes"]
+    names = sorted(p.name for p in (done.root / "envs").iterdir() if not p.name.startswith("."))
+    assert names == [C, f"{C}.1", NAME, f"{NAME}.1", f"{NAME}.client", "notes"]
     assert done.activate()["changed"] is False
 
 
@@ -316,8 +316,8 @@ def test_old_ones_are_removed_without_a_switch_to_one_that_is_requested(done):
         old(done, name, number)
     done.path = done.root / "envs" / C
     assert done.activate(state="cleaned", check=True)["removed"] == [B]
-    result = done.activate(state="cleaned")
-    assert (result["removed"], result["activated"], done.current) == ([B], False, f"envs/{NAME}")
+    answer = done.activate(state="cleaned")
+    assert (answer["removed"], answer["activated"], done.current) == ([B], False, f"envs/{NAME}")
     assert done.activate(state="cleaned")["changed"] is False
     (done.root / "current").unlink()
     assert done.activate(state="cleaned", keep=0)["removed"] == []
@@ -333,13 +333,13 @@ def test_the_previous_environment_stays_even_if_it_never_got_a_number(done):
 def test_going_back_is_an_activation(done):
     old(done, A, 5)
     done.activate()
-    other = Site(done.root, done.mirror, done.fixtures)
-    other.path = done.root / "envs" / A
-    (other.path / ".deeplearning" / "tree.txt").write_text("")
+    other_site = Site(done.root, done.mirror, done.fixtures)
+    other_site.path = done.root / "envs" / A
+    (other_site.path / ".deeplearning" / "tree.txt").write_text("")
     seal = f'{{"tree_sha256": "{environment_tree.digest([])}"}}'
-    (other.path / ".deeplearning" / "sealed.json").write_text(seal)
-    assert other.activate()["activated"] is True
-    assert other.current == f"envs/{A}"
+    (other_site.path / ".deeplearning" / "sealed.json").write_text(seal)
+    assert other_site.activate()["activated"] is True
+    assert other_site.current == f"envs/{A}"
     old(done, B, 1)
     assert done.activate()["removed"] == [B]
 
@@ -349,9 +349,9 @@ def test_an_old_environment_that_a_process_runs_from_stays(done):
     done.activate()
     process = subprocess.Popen(["/bin/sleep", "30"], cwd=path)
     try:
-        result = done.activate(keep=0)
-        assert result["spared"] == {A: [process.pid]}
-        assert result["changed"] is False
+        answer = done.activate(keep=0)
+        assert answer["spared"] == {A: [process.pid]}
+        assert answer["changed"] is False
         assert path.is_dir()
     finally:
         process.kill()
@@ -369,10 +369,10 @@ def test_the_clients_settings_go_with_the_environment(done):
     assert (done.root / "etc" / "hadoop-env.sh").read_text() == "export JAVA_HOME=/java/8\n"
     assert done.activate()["changed"] is False
     assert done.seal()["changed"] is False
-    other = old(done, A, 5)
+    directory = old(done, A, 5)
     (done.root / "envs" / f"{A}.client").mkdir()
     (done.root / "envs" / f"{A}.client" / "hadoop-env.sh").write_text("export JAVA_HOME=/java/17\n")
-    (other / ".deeplearning" / "client").symlink_to(f"../../{A}.client")
+    (directory / ".deeplearning" / "client").symlink_to(f"../../{A}.client")
     point(done.root, f"envs/{A}")
     assert (done.root / "etc" / "hadoop-env.sh").read_text() == "export JAVA_HOME=/java/17\n"
 
@@ -381,8 +381,8 @@ def test_the_clients_settings_go_with_the_environment(done):
 
 
 def check(site: Site) -> dict[str, object]:
-    result: dict[str, object] = environment_check.work(Module({"path": str(site.path)}, False))
-    return result
+    answer: dict[str, object] = environment_check.work(Module({"path": str(site.path)}, False))
+    return answer
 
 
 def quietly(path: Path, content: bytes) -> None:
@@ -408,9 +408,9 @@ def test_damage_that_only_all_bytes_show_is_found_and_repaired_by_the_next_run(d
     damage(done)
     assert environment_names.problem(str(done.path)) is None
     for expected in (words, ""):
-        with pytest.raises(Refused) as found:
+        with pytest.raises(Refused) as error:
             check(done)
-        assert expected in str(found.value)
+        assert expected in str(error.value)
     assert environment_names.problem(str(done.path)).startswith("damaged: ")
     assert done.everything() == [True, True, True, True, False]  # the link points there already
     assert check(done) == {"changed": False, "added": []}
@@ -445,21 +445,21 @@ def test_two_installations_of_a_lock_have_the_same_bytes_and_times(site, tmp_pat
 
     site.lines["keras"] = [site.mirror.add(wheel(tmp_path, "keras", scripts={"tool": "#!python\n"}))]
     site.everything()
-    first, sealed = files(site.tree), digest()
+    first, tree_digest = files(site.tree), digest()
     shutil.rmtree(site.root)
     site.everything()
-    assert (files(site.tree), digest()) == (first, sealed)
+    assert (files(site.tree), digest()) == (first, tree_digest)
     shutil.rmtree(site.tree / "lib")
     site.everything()
     assert site.tree.name.endswith(".2")
-    assert (files(site.tree), digest()) == (first, sealed)
+    assert (files(site.tree), digest()) == (first, tree_digest)
     assert {moment for moment, _ in first.values()} == {wheel_files.TIME}
 
 
 def test_bytecode_is_loaded_without_looking_at_its_source(done):
     """A source whose time changes must not make root's Python write new bytecode, nor users' Pythons compile it each time."""
-    [compiled] = (done.packages / "__pycache__").glob("six.*")
-    assert compiled.read_bytes()[4:8] == b"\x01\x00\x00\x00"  # PEP 552: by hash of the source, not checked
+    [pyc] = (done.packages / "__pycache__").glob("six.*")
+    assert pyc.read_bytes()[4:8] == b"\x01\x00\x00\x00"  # PEP 552: by hash of the source, not checked
 
 
 def test_added_files_are_reported_and_nothing_else(done):
@@ -477,11 +477,11 @@ def test_an_environment_is_read_once_by_its_name_and_additions_are_no_problem(tm
     (tmp_path / "host/opt/deeplearning").symlink_to(done.root)
     assert (done.root / "envs" / f"{done.path.name}.client").is_dir()
     (done.packages / "extra.py").write_text("")
-    found = host_reader.read(str(tmp_path / "host"))["deeplearning"]
-    assert found["current"] == done.path.name
-    added = [str((done.packages / "extra.py").relative_to(done.tree))]
-    [(name, known)] = found["environments"].items()
-    assert (name, known["problem"], known["added"]) == (done.path.name, None, added)
-    assert known["contents"] == environment_tree.seal_of(str(done.tree))["contents_sha256"]
+    facts = host_reader.read(str(tmp_path / "host"))["deeplearning"]
+    assert facts["current"] == done.path.name
+    additions = [str((done.packages / "extra.py").relative_to(done.tree))]
+    [(name, environment)] = facts["environments"].items()
+    assert (name, environment["problem"], environment["added"]) == (done.path.name, None, additions)
+    assert environment["contents"] == environment_tree.seal_of(str(done.tree))["contents_sha256"]
     version = subprocess.run([done.tree / "bin/python", "--version"], check=True, capture_output=True, text=True).stdout
-    assert known["python"].split()[0] == version.split()[1]
+    assert environment["python"].split()[0] == version.split()[1]

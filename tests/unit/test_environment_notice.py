@@ -26,9 +26,9 @@ def told(site: Site) -> dict[str, str]:
 
 def other_environment(site: Site, name: str, number: int) -> Site:
     """Another environment of this host, which can be activated."""
-    other = Site(site.root, site.mirror, site.fixtures)
-    other.path = second_environment(site.root, name, number)
-    return other
+    other_site = Site(site.root, site.mirror, site.fixtures)
+    other_site.path = second_environment(site.root, name, number)
+    return other_site
 
 
 def test_everybody_can_read_what_is_active_since_when_and_what_was_before(done):
@@ -36,8 +36,8 @@ def test_everybody_can_read_what_is_active_since_when_and_what_was_before(done):
     assert told(done)["has"] == f"Python {sys.version_info[0]}.{sys.version_info[1]}, tensorflow 1.0, keras 1.0"
     assert told(done)["before"] == "none that is still installed"
     assert time.strptime(told(done)["since"], notice.TIME)
-    other = other_environment(done, A, 0)
-    assert other.activate()["activated"] is True
+    other_site = other_environment(done, A, 0)
+    assert other_site.activate()["activated"] is True
     assert (told(done)["active"], told(done)["before"]) == (A, NAME)
     assert told(done)["To go on with it"] == f"tfos-submit --environment {NAME}, or {done.path}/bin/python"
     assert Path(told(done)["To go on with it"].rpartition(" ")[2]).exists()
@@ -47,13 +47,13 @@ def test_everybody_can_read_what_is_active_since_when_and_what_was_before(done):
 
 def test_what_current_txt_says_is_the_environment_of_the_link_at_any_moment(done, monkeypatch):
     """Each environment's text is written before the switch: a run that is killed between the two leaves no wrong one."""
-    other = other_environment(done, A, 0)
+    other_site = other_environment(done, A, 0)
     monkeypatch.setattr(environment_activate, "replace_link", lambda *_: pytest.fail("killed"))
     with pytest.raises(pytest.fail.Exception):
-        other.activate()
+        other_site.activate()
     assert (done.current, told(done)["active"]) == (f"envs/{NAME}", NAME)
     monkeypatch.undo()
-    other.activate()
+    other_site.activate()
     assert (done.current, told(done)["active"]) == (f"envs/{A}", A)
 
 
@@ -69,10 +69,10 @@ def test_current_txt_changes_nothing_where_nothing_changed(done):
 @pytest.mark.parametrize("lose", ["CURRENT.txt", f"envs/{NAME}.client/CURRENT.txt"])
 def test_a_host_of_an_earlier_version_gets_current_txt_with_the_time_of_its_switch(done, lose):
     (done.root / lose).unlink()
-    switched = time.strftime(notice.TIME, time.gmtime(os.lstat(done.root / "current").st_mtime))
+    switch_time = time.strftime(notice.TIME, time.gmtime(os.lstat(done.root / "current").st_mtime))
     assert done.activate(check=True)["changed"] is True
     assert done.activate()["changed"] is True
-    assert told(done)["since"] == switched
+    assert told(done)["since"] == switch_time
     assert done.activate()["changed"] is False
 
 

@@ -60,21 +60,21 @@ def planned(
 @pytest.mark.parametrize(("name", "python"), LOCKS)
 def test_a_host_gets_the_components_that_its_stack_has(name: str, python: str) -> None:
     stack = stacks.load_stack(name)
-    made = planned(name, python, gpus="cuda" in stack.data)
-    assert made.problems == []
+    site_plan = planned(name, python, gpus="cuda" in stack.data)
+    assert site_plan.problems == []
     expected = [*(["gpu", "gpu_check"] if "cuda" in stack.data else []), "environment", "deeplearning_command"]
     if stack.data.get("hdfs") or "tensorflowonspark" in stack.data:
         expected.append("hadoop_client")
     if "tensorflowonspark" in stack.data:
         expected.append("tensorflowonspark")
-    assert made.hosts["host1"]["needs"] == [*expected, "verify"]
+    assert site_plan.hosts["host1"]["needs"] == [*expected, "verify"]
 
 
 @pytest.mark.parametrize(("name", "python"), LOCKS)
 def test_a_role_of_the_environment_runs_where_the_lock_has_packages_for_it(name: str, python: str) -> None:
-    made = planned(name, python, gpus="cuda" in stacks.load_stack(name).data)
+    site_plan = planned(name, python, gpus="cuda" in stacks.load_stack(name).data)
     lock = stacks.load_stack(name).lock(python)
-    parts = made.hosts["host1"]["parts"]
+    parts = site_plan.hosts["host1"]["parts"]
     assert [part for part in ("pip", "tensorflow", "keras", "tensorflowonspark") if lock.component(part)] == parts
     assert ("keras" in parts) == ("keras" in stacks.load_stack(name).data)
 
@@ -82,22 +82,24 @@ def test_a_role_of_the_environment_runs_where_the_lock_has_packages_for_it(name:
 def test_a_stack_without_hadoop_needs_no_hadoop_client() -> None:
     bare = {**node("tf2.21-cpu-py311", "3.11", gpus=False), "hadoop": None, "java": []}
     variables = {**SITE, "deeplearning_request": "tf2.21-cpu-py311"}
-    made = plan.make_plan([invented_hosts.host("host1", ("data_nodes",), variables, bare)], REPOSITORY)
-    assert made.problems == []
-    assert made.hosts["host1"]["needs"] == ["environment", "deeplearning_command", "verify"]
+    site_plan = plan.make_plan([invented_hosts.host("host1", ("data_nodes",), variables, bare)], REPOSITORY)
+    assert site_plan.problems == []
+    assert site_plan.hosts["host1"]["needs"] == ["environment", "deeplearning_command", "verify"]
 
 
-@pytest.mark.parametrize(("name", "python"), [one for one in LOCKS if "cuda" not in stacks.load_stack(one[0]).data])
+@pytest.mark.parametrize(("name", "python"), [lock for lock in LOCKS if "cuda" not in stacks.load_stack(lock[0]).data])
 def test_a_cpu_stack_that_is_named_runs_on_a_host_with_gpus_with_a_warning(name: str, python: str) -> None:
-    made = planned(name, python, gpus=True)
-    assert made.problems == []
-    assert made.hosts["host1"]["stack"]["name"] == name
-    assert any(f"{name} is for the CPU" in warning and "the host has GPUs" in warning for warning in made.warnings)
+    site_plan = planned(name, python, gpus=True)
+    assert site_plan.problems == []
+    assert site_plan.hosts["host1"]["stack"]["name"] == name
+    assert any(f"{name} is for the CPU" in warning and "the host has GPUs" in warning for warning in site_plan.warnings)
 
 
 def test_constraints_still_prefer_the_gpu_build_on_a_host_with_gpus() -> None:
-    made = planned("tf1.15-py27-el7", "2.7", gpus=True, deeplearning_request={"tensorflow": "1.15", "python": "2.7"})
-    assert made.hosts["host1"]["stack"]["name"] == "tf1.15-py27-el7"
+    site_plan = planned(
+        "tf1.15-py27-el7", "2.7", gpus=True, deeplearning_request={"tensorflow": "1.15", "python": "2.7"}
+    )
+    assert site_plan.hosts["host1"]["stack"]["name"] == "tf1.15-py27-el7"
 
 
 @pytest.mark.parametrize("name", BUILT)
@@ -111,14 +113,16 @@ def test_a_stack_that_is_built_is_built_first(name: str) -> None:
         "tensorflow_build_source": {"file": "http://mirror1:8900/files/tensorflow.bundle", "sha256": "0" * 64},
         "bazel_files": {version: {"file": f"http://mirror1:8900/files/bazel-{version}", "sha256": "0" * 64}},
     }
-    made = planned(name, python, "cuda" in stack.data, "edge_nodes", "build_hosts", building=True, **sources)
-    assert made.problems == []
-    assert made.hosts["host1"]["needs"] == ["tensorflow_build"]
-    part = made.hosts["host1"]["build"]
+    site_plan = planned(name, python, "cuda" in stack.data, "edge_nodes", "build_hosts", building=True, **sources)
+    assert site_plan.problems == []
+    assert site_plan.hosts["host1"]["needs"] == ["tensorflow_build"]
+    part = site_plan.hosts["host1"]["build"]
     assert part["version"] == stack.data["tensorflow"]
     assert bool(part["capabilities"]) == bool(part["cuda"]) == ("cuda" in stack.data)
     row = tensorflow_build.tested(part["version"])
     assert row is not None
     assert numbers(row["bazel"]["min"]) <= numbers(part["bazel"])
-    assert all(tensorflow_build.in_tree(part["version"], one) for one in tensorflow_build.FEATURES if part[one])
+    assert all(
+        tensorflow_build.in_tree(part["version"], feature) for feature in tensorflow_build.FEATURES if part[feature]
+    )
     assert tensorflow_build.beyond(part["capabilities"], part["cuda"]["version"]) == []

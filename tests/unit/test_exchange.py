@@ -149,8 +149,8 @@ def content(folder: Path) -> dict[str, bytes]:
 
 def at_its_place(folder: Path) -> dict[str, bytes]:
     """The files of the place, without marks."""
-    found = [(*path.partition("/"), text) for path, text in content(folder).items()]
-    return {name: text for top, _, name, text in found if top in ("it", "0.26.1") and name[:1] not in ("", ".")}
+    files = [(*path.partition("/"), text) for path, text in content(folder).items()]
+    return {name: text for top, _, name, text in files if top in ("it", "0.26.1") and name[:1] not in ("", ".")}
 
 
 @pytest.mark.parametrize(
@@ -159,22 +159,22 @@ def at_its_place(folder: Path) -> dict[str, bytes]:
 def test_the_same_command_after_a_kill_before_each_step_ends_clean(
     tmp_path: Path, module: str, arguments: Callable[[Path, str], dict[str, Any]]
 ) -> None:
-    number, dead, undisturbed, complete = 1, True, {}, {}
+    number, dead, expected_content, complete = 1, True, {}, {}
     while dead:
         folder = tmp_path / str(number)
         folder.mkdir()
-        older, newer = arguments(folder, "older"), arguments(folder, "newer-one")
+        older_arguments, newer_arguments = arguments(folder, "older"), arguments(folder, "newer-one")
         if number == 1:
-            assert run(module, **newer)["changed"]
-            undisturbed, complete = content(folder), at_its_place(folder)
-        assert not killed(module_main(module, older), NEVER)
+            assert run(module, **newer_arguments)["changed"]
+            expected_content, complete = content(folder), at_its_place(folder)
+        assert not killed(module_main(module, older_arguments), NEVER)
         before = at_its_place(folder)
-        dead = killed(module_main(module, newer), number)
+        dead = killed(module_main(module, newer_arguments), number)
         assert at_its_place(folder) in ({}, before, complete)
         if module == "unpacked_archive":  # what asks first
-            assert not killed(module_main(module, {**newer, "only_check": True}), NEVER)
+            assert not killed(module_main(module, {**newer_arguments, "only_check": True}), NEVER)
             assert names(folder / "in") == ["it"]
-        assert not killed(module_main(module, newer), NEVER)
-        assert content(folder) == undisturbed
+        assert not killed(module_main(module, newer_arguments), NEVER)
+        assert content(folder) == expected_content
         number += 1
     assert number > 8

@@ -30,8 +30,8 @@ def spark(root: Path, path: Path) -> dict[str, Any]:
 
 
 def cudnn(root: Path, path: Path) -> dict[str, Any]:
-    packed, sha256 = archive(root, "cudnn", "lib/libcudnn.so.8")
-    return {"archive": packed, "path": str(path / "cudnn-8"), "sha256": sha256, "root": str(root / "deeplearning")}
+    tarball, sha256 = archive(root, "cudnn", "lib/libcudnn.so.8")
+    return {"archive": tarball, "path": str(path / "cudnn-8"), "sha256": sha256, "root": str(root / "deeplearning")}
 
 
 @pytest.mark.parametrize(("module", "arguments"), [("spark_home", spark), ("unpacked_archive", cudnn)])
@@ -40,21 +40,21 @@ def test_a_file_system_without_inodes_is_refused_before_anything_is_unpacked(
 ) -> None:
     """df shows room there, so the message must name what is missing."""
     path = small(NO_INODES)
-    given = arguments(tmp_path, path)
-    found = run(module, **given)
-    assert found["failed"]
-    assert f"{path} needs " in found["msg"]
-    assert "inodes but has 3 free (df -i)" in found["msg"]
+    inputs = arguments(tmp_path, path)
+    answer = run(module, **inputs)
+    assert answer["failed"]
+    assert f"{path} needs " in answer["msg"]
+    assert "inodes but has 3 free (df -i)" in answer["msg"]
     assert list(path.iterdir()) == []
     heal(path)
-    assert run(module, **given)["changed"]
+    assert run(module, **inputs)["changed"]
 
 
 def test_spark_is_not_fetched_where_its_size_does_not_fit(tmp_path: Path, small: Callable[[str], Path]) -> None:
     downloads = small("size=1m")
-    given = {**spark_home(tmp_path), "downloads": str(downloads), "size": 300_000_000}
-    found = run("spark_home", **given)
-    assert f"{downloads} needs about 300 MB but has 1 MB free" in found["msg"]
+    arguments = {**spark_home(tmp_path), "downloads": str(downloads), "size": 300_000_000}
+    answer = run("spark_home", **arguments)
+    assert f"{downloads} needs about 300 MB but has 1 MB free" in answer["msg"]
     assert list(downloads.iterdir()) == []
 
 
@@ -68,24 +68,24 @@ def test_a_receipt_that_cannot_be_written_is_a_sentence_and_comes_later(
         fill(path)
     if fault == "read-only":
         subprocess.run(["mount", "-o", "remount,ro", str(path)], check=True)
-    given = {**receipt(tmp_path), "state_directory": str(path / "state")}
-    found = run("receipt", **given)
-    assert found["failed"]
-    assert found["msg"].startswith(f"The receipt {path}/state/cuda.json must be written, but that failed: ")
+    arguments = {**receipt(tmp_path), "state_directory": str(path / "state")}
+    answer = run("receipt", **arguments)
+    assert answer["failed"]
+    assert answer["msg"].startswith(f"The receipt {path}/state/cuda.json must be written, but that failed: ")
     assert list((path / "state").iterdir()) == []
     heal(path)
-    assert run("receipt", **given)["changed"]
-    assert not run("receipt", **given)["changed"]
+    assert run("receipt", **arguments)["changed"]
+    assert not run("receipt", **arguments)["changed"]
 
 
 @pytest.mark.parametrize("content", [b'{"component": "cu', b"\xff\xfe\x00torn", b""])
 def test_a_torn_receipt_is_replaced_whatever_is_in_it(tmp_path: Path, content: bytes) -> None:
-    given = receipt(tmp_path)
-    state = Path(given["state_directory"])
+    arguments = receipt(tmp_path)
+    state = Path(arguments["state_directory"])
     state.mkdir(parents=True)
     (state / "cuda.json").write_bytes(content)
-    assert run("receipt", **given)["changed"]
-    assert not run("receipt", **given)["changed"]
+    assert run("receipt", **arguments)["changed"]
+    assert not run("receipt", **arguments)["changed"]
 
 
 def test_what_was_reserved_makes_a_record_possible_on_a_full_disk(small: Callable[[str], Path]) -> None:
@@ -119,20 +119,20 @@ def test_a_reserve_that_another_process_uses_meanwhile_is_not_kept_and_no_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A run's record is renewed beside every step, without the host's lock where the disk is full."""
-    made = room.os.mkdir
+    mkdir = room.os.mkdir
 
     def make_and_lose(path: str, mode: int) -> None:
-        made(path, mode)
+        mkdir(path, mode)
         room.release_reserve(str(tmp_path))
 
     monkeypatch.setattr(room.os, "mkdir", make_and_lose)
     assert not room.keep_reserve(str(tmp_path))
     monkeypatch.undo()
     assert room.keep_reserve(str(tmp_path))
-    listed = room.os.listdir
-    monkeypatch.setattr(room.os, "listdir", lambda path: [*listed(path), "gone"])
+    listdir = room.os.listdir
+    monkeypatch.setattr(room.os, "listdir", lambda path: [*listdir(path), "gone"])
     assert room.release_reserve(str(tmp_path))
-    assert listed(str(tmp_path)) == []
+    assert listdir(str(tmp_path)) == []
 
 
 def test_a_run_takes_a_host_whose_disk_is_full_by_the_reserve(small: Callable[[str], Path]) -> None:
@@ -147,7 +147,7 @@ def test_a_run_takes_a_host_whose_disk_is_full_by_the_reserve(small: Callable[[s
 
 def test_a_lock_on_a_read_only_disk_is_refused_by_its_name(small: Callable[[str], Path]) -> None:
     path = small("size=256k,ro")
-    refused = take(path)
-    assert refused["failed"]
-    assert f"{path}/.run.json must be writable, but the system answers: " in refused["msg"]
-    assert "Read-only file system" in refused["msg"]
+    answer = take(path)
+    assert answer["failed"]
+    assert f"{path}/.run.json must be writable, but the system answers: " in answer["msg"]
+    assert "Read-only file system" in answer["msg"]

@@ -25,22 +25,22 @@ def answer(slow: dict[str, int] | None = None, nvlink: str = "NV2", outcome: str
     speeds = {"host to GPU": 12_300, "GPU to host": 13_100, "memory": 720_000, "GPU to GPU": 48_000}
     measures = []
     for gpu, peer in (GPUS, GPUS[::-1]):
-        own = {**speeds, **(slow or {})} if gpu == GPUS[0] else speeds
-        measures += [measure(gpu, kind, own[kind]) for kind in ("host to GPU", "GPU to host")]
-        measures.append(measure(gpu, "memory", own["memory"], link="", limit=898_048))
-        measures.append(measure(gpu, "GPU to GPU", own["GPU to GPU"], peer, nvlink, 51_562))
+        gpu_speeds = {**speeds, **(slow or {})} if gpu == GPUS[0] else speeds
+        measures += [measure(gpu, kind, gpu_speeds[kind]) for kind in ("host to GPU", "GPU to host")]
+        measures.append(measure(gpu, "memory", gpu_speeds["memory"], link="", limit=898_048))
+        measures.append(measure(gpu, "GPU to GPU", gpu_speeds["GPU to GPU"], peer, nvlink, 51_562))
     results = [{"name": name, "outcome": outcome, "message": "text", "question": "?"} for name in STEPS]
     return {"results": results, "cards": dict.fromkeys(GPUS, CARD), "measures": measures}
 
 
 def hosts(**answers: Any) -> dict[str, gpu_acceptance.Acceptance]:
-    return {name: typed.read(gpu_acceptance.Acceptance, one) for name, one in answers.items()}
+    return {name: typed.read(gpu_acceptance.Acceptance, host_answer) for name, host_answer in answers.items()}
 
 
 def test_hosts_that_are_alike_are_accepted_with_a_line_for_each_kind_of_copy() -> None:
-    found = hosts(data1=answer(), data2=answer({"host to GPU": 11_900}))
-    assert gpu_acceptance.refusal(found) == ""
-    assert gpu_acceptance.text(found).splitlines() == [
+    answers = hosts(data1=answer(), data2=answer({"host to GPU": 11_900}))
+    assert gpu_acceptance.refusal(answers) == ""
+    assert gpu_acceptance.text(answers).splitlines() == [
         "ACCEPTANCE: 2 of 2 hosts were measured.",
         "",
         "Measured, in GB/s:",
@@ -55,24 +55,24 @@ def test_hosts_that_are_alike_are_accepted_with_a_line_for_each_kind_of_copy() -
 def test_what_is_slower_than_on_the_others_is_in_one_table() -> None:
     """The slow ones pass on their own: 8.9 of 15.8 GB/s is more than half."""
     slow = {"host to GPU": 8_900, "GPU to GPU": 26_000}
-    found = hosts(data1=answer(), data2=answer(slow, nvlink="NV1"), data3=answer())
-    lines = gpu_acceptance.text(found).splitlines()
+    answers = hosts(data1=answer(), data2=answer(slow, nvlink="NV1"), data3=answer())
+    lines = gpu_acceptance.text(answers).splitlines()
     at = lines.index("Outliers: below 80% of the median of their kind:")
     assert lines[at + 1 :] == [
         "  host   GPU           copy         to            link        GB/s  median  of  possible",
         "  data2  0000:3b:00.0  GPU to GPU   0000:3c:00.0  NV1         26.0  48.0    6   51.6",
         "  data2  0000:3b:00.0  host to GPU                PCIe 3 x16  8.9   12.3    6   15.8",
     ]
-    assert gpu_acceptance.refusal(found).startswith("GPUs of data2 must be ")
+    assert gpu_acceptance.refusal(answers).startswith("GPUs of data2 must be ")
 
 
 def test_other_cards_and_other_ways_are_not_compared() -> None:
-    other = answer({"host to GPU": 3_000, "memory": 240_000})
-    other["cards"] = dict.fromkeys(GPUS, "Tesla T4")
-    through = answer({"GPU to GPU": 5_000}, nvlink="SYS")
-    found = hosts(data1=answer(), data2=answer(), data3=other, data4=through)
-    assert gpu_acceptance.outliers(found) == []
-    assert "  Tesla V100-SXM2-16GB  GPU to GPU   SYS     2         5.0" in gpu_acceptance.text(found)
+    other_answer = answer({"host to GPU": 3_000, "memory": 240_000})
+    other_answer["cards"] = dict.fromkeys(GPUS, "Tesla T4")
+    sys_answer = answer({"GPU to GPU": 5_000}, nvlink="SYS")
+    answers = hosts(data1=answer(), data2=answer(), data3=other_answer, data4=sys_answer)
+    assert gpu_acceptance.outliers(answers) == []
+    assert "  Tesla V100-SXM2-16GB  GPU to GPU   SYS     2         5.0" in gpu_acceptance.text(answers)
 
 
 def test_two_measures_have_no_usual_value() -> None:
@@ -80,24 +80,24 @@ def test_two_measures_have_no_usual_value() -> None:
 
 
 def test_failures_and_hosts_without_an_answer_are_lines_and_refuse() -> None:
-    failed = {**answer(), "measures": []}
-    failed["results"][0] |= {"outcome": "FAIL", "message": "busy: python"}
-    found = hosts(data1=answer(), data2=failed, data3={"unanswered": "Connection refused"})
-    lines = gpu_acceptance.text(found).splitlines()
+    failed_answer = {**answer(), "measures": []}
+    failed_answer["results"][0] |= {"outcome": "FAIL", "message": "busy: python"}
+    answers = hosts(data1=answer(), data2=failed_answer, data3={"unanswered": "Connection refused"})
+    lines = gpu_acceptance.text(answers).splitlines()
     assert lines[0] == "ACCEPTANCE: 1 of 3 hosts were measured."
     assert lines[lines.index("Failed:") + 1 :] == [
         "  data2: idle_gpus_measured: busy: python",
         "  data3: Connection refused",
     ]
-    assert gpu_acceptance.refusal(found).startswith("GPUs of data2, data3 must be ")
+    assert gpu_acceptance.refusal(answers).startswith("GPUs of data2, data3 must be ")
 
 
 def test_where_nothing_was_measured_nothing_is_accepted() -> None:
-    skipped = {**answer(outcome="SKIP"), "measures": []}
-    found = hosts(edge1=skipped)
-    assert "Not measured:\n  edge1: text" in gpu_acceptance.text(found)
-    assert "none was" in gpu_acceptance.refusal(found)
-    assert gpu_acceptance.refusal(hosts(edge1=skipped, data1=answer())) == ""
+    skipped_answer = {**answer(outcome="SKIP"), "measures": []}
+    answers = hosts(edge1=skipped_answer)
+    assert "Not measured:\n  edge1: text" in gpu_acceptance.text(answers)
+    assert "none was" in gpu_acceptance.refusal(answers)
+    assert gpu_acceptance.refusal(hosts(edge1=skipped_answer, data1=answer())) == ""
 
 
 @pytest.mark.parametrize(
@@ -112,24 +112,24 @@ def test_where_nothing_was_measured_nothing_is_accepted() -> None:
     ],
 )
 def test_an_answer_of_another_form_is_none(change: dict[str, Any]) -> None:
-    wrong = answer()
-    wrong["measures"][0].update(change)
+    invalid_answer = answer()
+    invalid_answer["measures"][0].update(change)
     with pytest.raises(typed.TypedError):
-        typed.read(gpu_acceptance.Acceptance, wrong)
+        typed.read(gpu_acceptance.Acceptance, invalid_answer)
 
 
 def test_names_of_cards_are_cut_to_one_line() -> None:
-    found = typed.read(gpu_acceptance.Acceptance, {**answer(), "cards": {GPUS[0]: "Tesla\n\x1b[31m" + "x" * 500}})
-    assert found.cards is not None
-    assert len(found.cards[GPUS[0]]) == 60
-    assert found.cards[GPUS[0]].isprintable()
+    acceptance = typed.read(gpu_acceptance.Acceptance, {**answer(), "cards": {GPUS[0]: "Tesla\n\x1b[31m" + "x" * 500}})
+    assert acceptance.cards is not None
+    assert len(acceptance.cards[GPUS[0]]) == 60
+    assert acceptance.cards[GPUS[0]].isprintable()
 
 
 def test_the_playbook_measures_nothing_on_this_machine_and_says_so(tmp_path: Path) -> None:
     local = "ansible_connection=local ansible_become=false ansible_python_interpreter=auto_silent"
     (tmp_path / "hosts").write_text(f"[data_nodes]\ndata1 {local}\n", encoding="utf-8")
-    done = run("ansible-playbook", "-i", tmp_path / "hosts", "playbooks/accept_gpus.yml")
-    assert done.returncode == 2, done.stdout + done.stderr
-    assert "ACCEPTANCE: 0 of 1 hosts were measured." in done.stdout
-    assert "Not measured:\n  data1: " in done.stdout  # a machine without GPUs, or a container
-    assert "GPUs of at least one host must be measured, but none was" in done.stdout
+    completed = run("ansible-playbook", "-i", tmp_path / "hosts", "playbooks/accept_gpus.yml")
+    assert completed.returncode == 2, completed.stdout + completed.stderr
+    assert "ACCEPTANCE: 0 of 1 hosts were measured." in completed.stdout
+    assert "Not measured:\n  data1: " in completed.stdout  # a machine without GPUs, or a container
+    assert "GPUs of at least one host must be measured, but none was" in completed.stdout

@@ -219,7 +219,7 @@ def test_a_question_that_breaks_hides_no_other(tmp_path, monkeypatch):
 def test_verify_has_a_test_of_every_question(request):
     for marker in ("part", "stack_has"):
         request.config.addinivalue_line("markers", marker)  # as the suite's own conftest does
-    found = runpy.run_path(str(Path(__file__).resolve().parents[1] / "infra" / "test_gpus.py"))
-    tests = [name for name in found if name.startswith("test_")]
+    namespace = runpy.run_path(str(Path(__file__).resolve().parents[1] / "infra" / "test_gpus.py"))
+    tests = [name for name in namespace if name.startswith("test_")]
     assert len(tests) == len(QUESTIONS) + 2  # what nvidia-smi lists, and a host without GPUs
     assert {"test_gpu_xid", "test_gpu_no_reboot_waits", "test_cuda_computes_on_every_gpu"} <= set(tests)

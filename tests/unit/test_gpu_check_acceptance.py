@@ -35,24 +35,24 @@ def near(number, expected):
 def test_copies_of_a_gpu_have_its_speeds_and_its_memory_the_limit_of_its_bus():
     library = Cuda(cards(1))
     answer = bandwidth.measure(library)
-    (one,) = answer["gpus"]
-    assert (one["gpu"], one["problem"], answer["peers"]) == ("0000:3b:00.0", None, [])
-    assert near(one["copies"]["host to GPU"], 12_300)
-    assert near(one["copies"]["GPU to host"], 13_100)
-    assert near(one["copies"]["memory"], 240_000)  # every byte is read and written
-    assert one["memory_limit"] == 320_064  # a T4: 320 GB/s by its data sheet
+    (gpu,) = answer["gpus"]
+    assert (gpu["gpu"], gpu["problem"], answer["peers"]) == ("0000:3b:00.0", None, [])
+    assert near(gpu["copies"]["host to GPU"], 12_300)
+    assert near(gpu["copies"]["GPU to host"], 13_100)
+    assert near(gpu["copies"]["memory"], 240_000)  # every byte is read and written
+    assert gpu["memory_limit"] == 320_064  # a T4: 320 GB/s by its data sheet
     assert library.left() == NOTHING_LEFT
 
 
 def test_each_pair_is_measured_in_both_directions_directly_where_it_can():
     library = Cuda(cards(3), peers={(0, 1): 48_000, (1, 0): 24_000})
-    found = {(one["gpu"][5:7], one["peer"][5:7]): one for one in bandwidth.measure(library)["peers"]}
-    assert len(found) == 6
-    assert near(found["3b", "3c"]["speed"], 48_000)
-    assert near(found["3c", "3b"]["speed"], 24_000)
-    assert near(found["3b", "3d"]["speed"], 5_000)
-    assert [pair for pair, one in found.items() if one["direct"]] == [("3b", "3c"), ("3c", "3b")]
-    assert [one["problem"] for one in found.values()] == [None] * 6
+    peers = {(peer["gpu"][5:7], peer["peer"][5:7]): peer for peer in bandwidth.measure(library)["peers"]}
+    assert len(peers) == 6
+    assert near(peers["3b", "3c"]["speed"], 48_000)
+    assert near(peers["3c", "3b"]["speed"], 24_000)
+    assert near(peers["3b", "3d"]["speed"], 5_000)
+    assert [pair for pair, peer in peers.items() if peer["direct"]] == [("3b", "3c"), ("3c", "3b")]
+    assert [peer["problem"] for peer in peers.values()] == [None] * 6
     assert library.left() == NOTHING_LEFT
 
 
@@ -61,7 +61,7 @@ def test_data_that_is_lost_on_its_way_is_a_problem_of_that_way_alone(monkeypatch
     monkeypatch.setattr(os, "urandom", sent)
     library = Cuda(cards(2), peers={(0, 1): 48_000, (1, 0): 48_000})
     library.lost = {(1, 0)}
-    problems = {one["gpu"][5:7]: one["problem"] for one in bandwidth.measure(library)["peers"]}
+    problems = {peer["gpu"][5:7]: peer["problem"] for peer in bandwidth.measure(library)["peers"]}
     assert problems == {"3b": None, "3c": "what arrived is not what was sent"}
 
 
@@ -72,7 +72,7 @@ def test_data_that_is_lost_between_host_and_gpu_is_a_problem_of_the_gpu(monkeypa
     gpus = cards(2)
     gpus[1].loses = frozenset({kind})
     answer = bandwidth.measure(Cuda(gpus))
-    assert [one["problem"] for one in answer["gpus"]] == [None, "what arrived is not what was sent"]
+    assert [gpu["problem"] for gpu in answer["gpus"]] == [None, "what arrived is not what was sent"]
     assert answer["peers"] == []  # its own copies are wrong already
 
 
@@ -92,13 +92,13 @@ def test_cuda_that_does_not_start_is_an_error_with_its_meaning(call):
 
 
 def test_the_host_memory_is_that_of_the_gpus_processors(tmp_path, monkeypatch):
-    asked = []
+    cpu_sets = []
     monkeypatch.setattr(bandwidth, "DEVICES", str(tmp_path))
-    monkeypatch.setattr(os, "sched_setaffinity", lambda pid, cpus: asked.append(cpus))
+    monkeypatch.setattr(os, "sched_setaffinity", lambda pid, cpus: cpu_sets.append(cpus))
     (tmp_path / "0000:3c:00.0").mkdir()
     (tmp_path / "0000:3c:00.0" / "local_cpulist").write_text("0-2,8\n")
     bandwidth.measure(Cuda(cards(2)))
-    assert asked == [[0, 1, 2, 8]]  # sysfs has no list for the other one
+    assert cpu_sets == [[0, 1, 2, 8]]  # sysfs has no list for the other one
 
 
 # nvidia-smi of two V100 with two NVLinks between them. Its words: github.com/Azure/azhpc-diagnostics/issues/73 (nvlink -s),
@@ -122,7 +122,7 @@ NOTHING = "nothing was measured: idle_gpus_measured has the reason"
 
 
 def accept(root, library, answers=None, gpus=2, **given):
-    known = {
+    outputs = {
         "ldconfig": (0, "\tlibcuda.so.1 (libc6,x86-64) => /usr/lib64/libcuda.so.1\n"),
         LISTING: (0, CARDS),
         "nvidia-smi --query-gpu=index,pci.bus_id": (0, "0, 00000000:3B:00.0\n1, 00000000:3C:00.0\n"),
@@ -132,14 +132,14 @@ def accept(root, library, answers=None, gpus=2, **given):
         APPLICATIONS: (0, ""),
         **(answers or {}),
     }
-    machine = host(root, gpus=gpus, answers=known, load=lambda path: library, **given)
+    machine = host(root, gpus=gpus, answers=outputs, load=lambda path: library, **given)
     run = acceptance.Run(machine)
-    return run, {one["name"]: one for one in results(run, (), acceptance.STEPS)}
+    return run, {check["name"]: check for check in results(run, (), acceptance.STEPS)}
 
 
 def outcomes(found):
     """Of the copies."""
-    return [one["outcome"] for name, one in found.items() if name != "nccl_all_reduce"]
+    return [check["outcome"] for name, check in found.items() if name != "nccl_all_reduce"]
 
 
 def v100(**values):
@@ -147,13 +147,13 @@ def v100(**values):
 
 
 def test_healthy_gpus_pass_with_everything_that_was_measured(tmp_path):
-    run, found = accept(tmp_path, Cuda(v100(), peers={**NVLINKS, (1, 0): 26_000}))
-    assert outcomes(found) == PASSED, found
-    assert found["idle_gpus_measured"]["message"] == "2 GPUs"
+    run, checks = accept(tmp_path, Cuda(v100(), peers={**NVLINKS, (1, 0): 26_000}))
+    assert outcomes(checks) == PASSED, checks
+    assert checks["idle_gpus_measured"]["message"] == "2 GPUs"
     pcie = "of 15.8 GB/s (PCIe 3 x16)"
-    assert found["host_copies"]["message"] == f"GPU to host 13.1 {pcie}; host to GPU 12.3 {pcie}"
-    assert found["memory_copies"]["message"] == "memory 720.0 of 898.0 GB/s"
-    assert found["peer_copies"]["message"] == "GPU to GPU 26.0 to 48.0 of 51.6 GB/s (NV2)"
+    assert checks["host_copies"]["message"] == f"GPU to host 13.1 {pcie}; host to GPU 12.3 {pcie}"
+    assert checks["memory_copies"]["message"] == "memory 720.0 of 898.0 GB/s"
+    assert checks["peer_copies"]["message"] == "GPU to GPU 26.0 to 48.0 of 51.6 GB/s (NV2)"
     assert len(run.measures) == 8
     names = dict.fromkeys(["0000:3b:00.0", "0000:3c:00.0"], "Tesla V100-SXM2-16GB")
     assert acceptance.report(run, [])["cards"] == names
@@ -169,27 +169,27 @@ def test_healthy_gpus_pass_with_everything_that_was_measured(tmp_path):
 def test_half_of_the_lanes_and_slow_memory_fail_with_their_numbers(tmp_path, gpu, speed, failed, words):
     gpus = v100()
     gpus[gpu].speeds = {**gpus[gpu].speeds, **speed}
-    _, found = accept(tmp_path, Cuda(gpus, peers=NVLINKS))
-    assert [name for name, one in found.items() if one["outcome"] == "FAIL"] == [failed]
-    assert outcomes(found).count("PASS") == 3
-    assert words in found[failed]["message"]
+    _, checks = accept(tmp_path, Cuda(gpus, peers=NVLINKS))
+    assert [name for name, check in checks.items() if check["outcome"] == "FAIL"] == [failed]
+    assert outcomes(checks).count("PASS") == 3
+    assert words in checks[failed]["message"]
 
 
 def test_nvlinks_that_carry_less_than_half_fail_and_copies_without_nvlink_have_no_limit(tmp_path):
-    _, found = accept(tmp_path, Cuda(v100(), peers={(0, 1): 48_000, (1, 0): 24_000}))
-    assert "but: GPU 0000:3c:00.0 to 0000:3b:00.0 24.0 of 51.6 GB/s (NV2)" in found["peer_copies"]["message"]
-    run, found = accept(tmp_path, Cuda(v100()), {"nvidia-smi topo": (0, TOPOLOGY.replace("NV2", "SYS"))})
-    assert outcomes(found) == PASSED
-    assert found["peer_copies"]["message"] == "GPU to GPU 5.0 GB/s (SYS through the host)"
-    assert {one["limit"] for one in run.measures if one["peer"]} == {0}
+    _, checks = accept(tmp_path, Cuda(v100(), peers={(0, 1): 48_000, (1, 0): 24_000}))
+    assert "but: GPU 0000:3c:00.0 to 0000:3b:00.0 24.0 of 51.6 GB/s (NV2)" in checks["peer_copies"]["message"]
+    run, checks = accept(tmp_path, Cuda(v100()), {"nvidia-smi topo": (0, TOPOLOGY.replace("NV2", "SYS"))})
+    assert outcomes(checks) == PASSED
+    assert checks["peer_copies"]["message"] == "GPU to GPU 5.0 GB/s (SYS through the host)"
+    assert {measure["limit"] for measure in run.measures if measure["peer"]} == {0}
 
 
 def test_copies_between_gpus_that_do_not_arrive_fail_with_the_way_out(tmp_path):
     library = Cuda(v100(), peers=NVLINKS)
     library.lost = {(0, 1)}
-    _, found = accept(tmp_path, library)
-    assert outcomes(found) == ["PASS", "PASS", "PASS", "FAIL"]
-    message = found["peer_copies"]["message"]
+    _, checks = accept(tmp_path, library)
+    assert outcomes(checks) == ["PASS", "PASS", "PASS", "FAIL"]
+    message = checks["peer_copies"]["message"]
     assert "GPU 0000:3b:00.0 to 0000:3c:00.0: what arrived is not what was sent. On a host without virtual" in message
 
 
@@ -197,12 +197,12 @@ def test_copies_between_gpus_that_do_not_arrive_fail_with_the_way_out(tmp_path):
 def test_gpus_that_compute_are_left_alone_and_the_processes_are_named(tmp_path, busy):
     users = "".join(f"{4000 + at}, /usr/bin/python{at}\n" for at in range(busy))
     library = Cuda(v100())
-    run, found = accept(tmp_path, library, {APPLICATIONS: (0, users)})
-    assert outcomes(found) == ["FAIL", "SKIP", "SKIP", "SKIP"]
-    message = found["idle_gpus_measured"]["message"]
+    run, checks = accept(tmp_path, library, {APPLICATIONS: (0, users)})
+    assert outcomes(checks) == ["FAIL", "SKIP", "SKIP", "SKIP"]
+    message = checks["idle_gpus_measured"]["message"]
     assert f"The GPUs must be idle but {busy} processes compute there: 4000, /usr/bin/python0" in message
     assert message.count("/usr/bin/python") == min(busy, 5)
-    assert found["host_copies"]["message"] == NOTHING
+    assert checks["host_copies"]["message"] == NOTHING
     assert (library.initialized, run.measures) == (False, [])
 
 
@@ -219,8 +219,8 @@ def test_a_process_that_starts_meanwhile_makes_the_measures_void(tmp_path):
 
 def test_processes_that_cannot_be_listed_are_no_idle_gpus(tmp_path):
     library = Cuda(v100())
-    _, found = accept(tmp_path, library, {APPLICATIONS: (255, "Unable to determine the device handle")})
-    assert outcomes(found) == ["FAIL", "SKIP", "SKIP", "SKIP"]
+    _, checks = accept(tmp_path, library, {APPLICATIONS: (255, "Unable to determine the device handle")})
+    assert outcomes(checks) == ["FAIL", "SKIP", "SKIP", "SKIP"]
     assert not library.initialized
 
 
@@ -232,24 +232,24 @@ def reduced(root, nccl, **given):
     run, _ = accept(root, nccl.cuda, {"ldconfig": (0, NCCL)}, gpus=len(nccl.cuda.gpus), **given)
     run.host.load = lambda name: nccl if "nccl" in name else nccl.cuda
     run = acceptance.Run(run.host)
-    return run, {one["name"]: one for one in results(run, (), acceptance.STEPS)}["nccl_all_reduce"]
+    return run, {check["name"]: check for check in results(run, (), acceptance.STEPS)}["nccl_all_reduce"]
 
 
 @pytest.mark.parametrize("gpus", [2, 3])
 def test_nccl_adds_up_numbers_of_all_gpus_and_gives_back_what_it_took(gpus):
     library = Cuda(cards(gpus))
-    found = collective.all_reduce(library, nccl := Nccl(library))
-    assert near(found["speed"], 90_000)
-    assert found["gpu"] == "0000:3b:00.0"
+    measure = collective.all_reduce(library, nccl := Nccl(library))
+    assert near(measure["speed"], 90_000)
+    assert measure["gpu"] == "0000:3b:00.0"
     assert library.left() == NOTHING_LEFT
     assert nccl.comms == {}
 
 
 def test_the_all_reduce_of_a_host_is_a_measure_without_a_limit(tmp_path):
-    run, found = reduced(tmp_path, Nccl(Cuda(v100(), peers=NVLINKS)))
-    assert (found["outcome"], found["message"]) == ("PASS", "all-reduce 90.0 GB/s (2 GPUs)")
-    (one,) = [one for one in run.measures if one["kind"] == "all-reduce"]
-    assert (one["link"], one["limit"], one["peer"]) == ("2 GPUs", 0, "")
+    run, nccl_check = reduced(tmp_path, Nccl(Cuda(v100(), peers=NVLINKS)))
+    assert (nccl_check["outcome"], nccl_check["message"]) == ("PASS", "all-reduce 90.0 GB/s (2 GPUs)")
+    (measure,) = [measure for measure in run.measures if measure["kind"] == "all-reduce"]
+    assert (measure["link"], measure["limit"], measure["peer"]) == ("2 GPUs", 0, "")
     assert typed.read(gpu_acceptance.Acceptance, acceptance.report(run, [])).measures[-1].kind == "all-reduce"
 
 
@@ -262,11 +262,11 @@ def test_the_all_reduce_of_a_host_is_a_measure_without_a_limit(tmp_path):
     ],
 )
 def test_sums_that_are_wrong_and_a_nccl_that_fails_are_failures(tmp_path, faults, words):
-    run, found = reduced(tmp_path, Nccl(Cuda(v100(), peers=NVLINKS), **faults))
-    assert found["outcome"] == "FAIL"
-    assert found["message"].startswith("NCCL must add up numbers of 2 GPUs but: ")
-    assert words in found["message"]
-    assert [one for one in run.measures if one["kind"] == "all-reduce"] == []
+    run, nccl_check = reduced(tmp_path, Nccl(Cuda(v100(), peers=NVLINKS), **faults))
+    assert nccl_check["outcome"] == "FAIL"
+    assert nccl_check["message"].startswith("NCCL must add up numbers of 2 GPUs but: ")
+    assert words in nccl_check["message"]
+    assert [measure for measure in run.measures if measure["kind"] == "all-reduce"] == []
 
 
 def test_a_nccl_that_waits_for_ever_ends_after_the_limit(tmp_path, monkeypatch):
@@ -274,24 +274,24 @@ def test_a_nccl_that_waits_for_ever_ends_after_the_limit(tmp_path, monkeypatch):
     nccl.ncclGroupEnd = lambda: time.sleep(60)
     monkeypatch.setattr(acceptance, "NCCL_SLOW", 0.5)
     began = time.monotonic()
-    _, found = reduced(tmp_path, nccl)
-    assert "GPUs wait for each other in NCCL" in found["message"]
+    _, nccl_check = reduced(tmp_path, nccl)
+    assert "GPUs wait for each other in NCCL" in nccl_check["message"]
     assert time.monotonic() - began < 20
 
 
 def test_one_gpu_and_a_host_without_nccl_are_a_skip_with_the_reason(tmp_path):
     answers = {LISTING: (0, CARDS.splitlines(True)[0])}
-    _, found = accept(tmp_path / "a", Cuda(v100()[:1]), answers, gpus=1)
-    assert (found["nccl_all_reduce"]["outcome"], found["nccl_all_reduce"]["message"]) == ("SKIP", "one GPU")
-    _, found = accept(tmp_path / "b", Cuda(v100(), peers=NVLINKS))
-    assert found["nccl_all_reduce"]["outcome"] == "SKIP"
-    assert "NCCL is not installed for the host (no libnccl.so.2)" in found["nccl_all_reduce"]["message"]
+    _, checks = accept(tmp_path / "a", Cuda(v100()[:1]), answers, gpus=1)
+    assert (checks["nccl_all_reduce"]["outcome"], checks["nccl_all_reduce"]["message"]) == ("SKIP", "one GPU")
+    _, checks = accept(tmp_path / "b", Cuda(v100(), peers=NVLINKS))
+    assert checks["nccl_all_reduce"]["outcome"] == "SKIP"
+    assert "NCCL is not installed for the host (no libnccl.so.2)" in checks["nccl_all_reduce"]["message"]
 
 
 def test_a_corrupted_inforom_does_not_stop_the_run(tmp_path):
     warning = "WARNING: infoROM is corrupted at gpu 0000:3B:00.0\n"
-    _, found = accept(tmp_path, Cuda(v100(), peers=NVLINKS), {APPLICATIONS: (14, warning)})
-    assert outcomes(found) == PASSED
+    _, checks = accept(tmp_path, Cuda(v100(), peers=NVLINKS), {APPLICATIONS: (14, warning)})
+    assert outcomes(checks) == PASSED
 
 
 @pytest.mark.parametrize(
@@ -302,33 +302,33 @@ def test_a_corrupted_inforom_does_not_stop_the_run(tmp_path):
     ],
 )
 def test_what_is_no_whole_gpu_is_a_skip(tmp_path, answers, given, words):
-    run, found = accept(tmp_path, Cuda(v100()), answers, **given)
-    assert outcomes(found) == ["SKIP"] * 4
-    assert words in found["idle_gpus_measured"]["message"]
+    run, checks = accept(tmp_path, Cuda(v100()), answers, **given)
+    assert outcomes(checks) == ["SKIP"] * 4
+    assert words in checks["idle_gpus_measured"]["message"]
     assert run.measures == []
 
 
 def test_a_container_does_not_know_who_else_computes(tmp_path, monkeypatch):
     monkeypatch.setenv("CONTAINER_ID", "container_1_0001_01_000001")
     library = Cuda(v100())
-    _, found = accept(tmp_path, library)
-    assert outcomes(found) == ["SKIP"] * 4
-    assert "run it there: /opt/deeplearning/bin/gpu-check --accept" in found["idle_gpus_measured"]["message"]
+    _, checks = accept(tmp_path, library)
+    assert outcomes(checks) == ["SKIP"] * 4
+    assert "run it there: /opt/deeplearning/bin/gpu-check --accept" in checks["idle_gpus_measured"]["message"]
     assert not library.initialized
 
 
 def test_a_gpu_that_cannot_be_measured_fails_and_the_other_is_reported(tmp_path):
     gpus = v100()
     gpus[0].memory = 100 << 10
-    run, found = accept(tmp_path, Cuda(gpus))
-    assert outcomes(found) == ["FAIL", "PASS", "PASS", "SKIP"]
-    assert "GPU 0000:3b:00.0: cuMemAlloc_v2 returned 2 (out of memory" in found["idle_gpus_measured"]["message"]
-    assert {one["gpu"] for one in run.measures} == {"0000:3c:00.0"}
+    run, checks = accept(tmp_path, Cuda(gpus))
+    assert outcomes(checks) == ["FAIL", "PASS", "PASS", "SKIP"]
+    assert "GPU 0000:3b:00.0: cuMemAlloc_v2 returned 2 (out of memory" in checks["idle_gpus_measured"]["message"]
+    assert {measure["gpu"] for measure in run.measures} == {"0000:3c:00.0"}
 
 
 def test_a_gpu_that_cuda_does_not_list_fails(tmp_path):
-    _, found = accept(tmp_path, Cuda(v100()[:1]))
-    assert found["idle_gpus_measured"]["message"].startswith("CUDA must list 2 GPUs but lists 1")
+    _, checks = accept(tmp_path, Cuda(v100()[:1]))
+    assert checks["idle_gpus_measured"]["message"].startswith("CUDA must list 2 GPUs but lists 1")
 
 
 def test_a_gpu_that_never_answers_ends_after_the_limit(tmp_path, monkeypatch):
@@ -336,21 +336,21 @@ def test_a_gpu_that_never_answers_ends_after_the_limit(tmp_path, monkeypatch):
     library.cuInit = lambda flags: time.sleep(60)
     monkeypatch.setattr(acceptance, "SLOW", 0.5)
     began = time.monotonic()
-    _, found = accept(tmp_path, library)
-    assert "must be measured within" in found["idle_gpus_measured"]["message"]
+    _, checks = accept(tmp_path, library)
+    assert "must be measured within" in checks["idle_gpus_measured"]["message"]
     assert time.monotonic() - began < 20
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give up its rights")
 def test_root_measures_as_nobody(open_directory):
-    seen = open_directory / "seen"
-    seen.mkdir()
-    seen.chmod(0o777)
+    uids = open_directory / "seen"
+    uids.mkdir()
+    uids.chmod(0o777)
     library = Cuda(v100(), peers=NVLINKS)
-    library.cuInit = lambda flags: (seen / str(os.geteuid())).touch() or setattr(library, "initialized", True) or 0
-    _, found = accept(open_directory, library)
-    assert outcomes(found) == PASSED, found
-    assert [path.name for path in seen.iterdir()] == [str(pwd.getpwnam("nobody").pw_uid)]
+    library.cuInit = lambda flags: (uids / str(os.geteuid())).touch() or setattr(library, "initialized", True) or 0
+    _, checks = accept(open_directory, library)
+    assert outcomes(checks) == PASSED, checks
+    assert [path.name for path in uids.iterdir()] == [str(pwd.getpwnam("nobody").pw_uid)]
 
 
 def test_the_command_prints_a_line_for_each_step_and_json(tmp_path, monkeypatch, capsys):
@@ -363,9 +363,9 @@ def test_the_command_prints_a_line_for_each_step_and_json(tmp_path, monkeypatch,
         f"{'SKIP' if name == 'nccl_all_reduce' else 'PASS'}  {name}" for name, _ in acceptance.STEPS
     ]
     assert cli.main(["--accept", "--json"]) == 0
-    printed = json.loads(capsys.readouterr().out)
-    assert sorted(printed) == ["cards", "measures", "results"]
-    assert len(printed["measures"]) == 8
+    report = json.loads(capsys.readouterr().out)
+    assert sorted(report) == ["cards", "measures", "results"]
+    assert len(report["measures"]) == 8
 
 
 @pytest.mark.parametrize(
@@ -411,7 +411,12 @@ def test_the_playbooks_script_prints_one_line_of_json_with_what_the_inventory_pr
     monkeypatch.setattr(acceptance, "Host", lambda: run.host)
     acceptance.main("3")
     (line,) = capsys.readouterr().out.splitlines()
-    printed = json.loads(line)
-    assert printed["results"][0]["message"].startswith("CUDA must list 3 GPUs but lists 2")
-    assert {one["kind"] for one in printed["measures"]} == {"GPU to GPU", "GPU to host", "host to GPU", "memory"}
-    assert len(typed.read(gpu_acceptance.Acceptance, printed).measures) == 8
+    report = json.loads(line)
+    assert report["results"][0]["message"].startswith("CUDA must list 3 GPUs but lists 2")
+    assert {measure["kind"] for measure in report["measures"]} == {
+        "GPU to GPU",
+        "GPU to host",
+        "host to GPU",
+        "memory",
+    }
+    assert len(typed.read(gpu_acceptance.Acceptance, report).measures) == 8

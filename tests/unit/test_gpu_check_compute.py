@@ -108,8 +108,8 @@ needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give up
 
 @needs_root
 def test_root_asks_tensorflow_as_nobody_with_the_groups_of_the_gpus(foreign):
-    nobody = pwd.getpwnam("nobody").pw_uid
-    expected = {"user": nobody, "groups": [4242], "secret": None, "level": "1"}
+    uid = pwd.getpwnam("nobody").pw_uid
+    expected = {"user": uid, "groups": [4242], "secret": None, "level": "1"}
     assert gpu_check.compute.tensorflow(foreign)[0] == expected
     assert gpu_check.causes.devices(foreign) == []
 
@@ -145,21 +145,21 @@ def test_a_driver_that_does_not_run_comes_first(tmp_path):
 
 
 def test_tensorflow_is_asked_once_for_each_form(tmp_path):
-    asked = []
+    cpu_only = []
     machine = host(tmp_path, files={"/opt/deeplearning/current/bin/python": ""})
     old = machine.execute
 
     def execute(argv, seconds=None, groups=None):
         if argv[0] != "env":
             return old(argv)
-        asked.append("CUDA_VISIBLE_DEVICES=" in argv)
-        place, gpus = ("/device:CPU:0", 0) if asked[-1] else ("/device:GPU:0", 1)
+        cpu_only.append("CUDA_VISIBLE_DEVICES=" in argv)
+        place, gpus = ("/device:CPU:0", 0) if cpu_only[-1] else ("/device:GPU:0", 1)
         return 0, "a warning\n" + ANSWER + json.dumps(look(place, gpus))
 
     machine.execute = execute
     names = ["tensorflow_lists_gpus", "tensorflow_computes_on_gpu", "tensorflow_computes_on_cpu"]
-    assert [one["outcome"] for one in results(machine, names)] == ["PASS"] * 3
-    assert asked == [False, True]
+    assert [check["outcome"] for check in results(machine, names)] == ["PASS"] * 3
+    assert cpu_only == [False, True]
 
 
 # What importing TensorFlow 1.4 says on a host without CUDA 8.0's libraries (its own text, shortened in the middle).
@@ -180,8 +180,8 @@ above this error message when asking for help.
 def test_an_import_error_of_tensorflow_1_names_the_library(tmp_path):
     message = ask("tensorflow_lists_gpus", with_tensorflow(host(tmp_path), None, NO_CUBLAS))[1]
     assert "It does not find libcublas.so.8.0: install what contains them" in message
-    failed = "TensorFlow failed before it listed devices: ImportError"
-    assert f"{failed}: libcublas.so.8.0: cannot open shared object file" in message
+    sentence = "TensorFlow failed before it listed devices: ImportError"
+    assert f"{sentence}: libcublas.so.8.0: cannot open shared object file" in message
 
 
 def test_a_convolution_that_fails_is_its_own_question(tmp_path):
@@ -277,6 +277,8 @@ def test_tensorflow_is_never_started_in_a_way_that_takes_all_memory(tmp_path):
     (tmp_path / "tensorflow.py").write_text(FAKE_TENSORFLOW)
     program = [sys.executable, product.__file__]
     environment = {"PYTHONPATH": str(tmp_path), "PATH": os.environ["PATH"]}
-    done = subprocess.run(program, env=environment, capture_output=True, text=True, check=True)
-    assert "SESSIONS [True, True] true" in done.stdout
-    assert json.loads(done.stdout.partition(ANSWER)[2].splitlines()[0])["cuda_build"] is True  # set before the import
+    completed = subprocess.run(program, env=environment, capture_output=True, text=True, check=True)
+    assert "SESSIONS [True, True] true" in completed.stdout
+    assert (
+        json.loads(completed.stdout.partition(ANSWER)[2].splitlines()[0])["cuda_build"] is True
+    )  # set before the import

@@ -37,27 +37,27 @@ def engine(tmp_path, monkeypatch):
         files |= {f"/dev/{name}": "" for name in nodes} | {f"{place}/{name}.{library}": "" for name in libraries}
         if module:
             files["/proc/driver/nvidia/version"] = RUNNING.replace("535.104.05", module)
-        wanted = {"gpu_count": "2", "driver": "535.104.05", "driver_min": "525.60.13", **expected}
-        write(tmp_path, {**files, "/opt/deeplearning/etc/gpu-check.json": json.dumps(wanted)})
+        settings = {"gpu_count": "2", "driver": "535.104.05", "driver_min": "525.60.13", **expected}
+        write(tmp_path, {**files, "/opt/deeplearning/etc/gpu-check.json": json.dumps(settings)})
         for name in libraries:
             (tmp_path / f"{place}/{name}.1".lstrip("/")).symlink_to(f"{name}.{library}")
-        listed = "".join(f"GPU {number}: Tesla T4 (UUID: GPU-{number})\n" for number in range(gpus))
-        known = {
-            "nvidia-smi -L": (0, listed) if gpus else (6, "No devices were found"),
+        listing = "".join(f"GPU {number}: Tesla T4 (UUID: GPU-{number})\n" for number in range(gpus))
+        outputs = {
+            "nvidia-smi -L": (0, listing) if gpus else (6, "No devices were found"),
             "ldconfig": (0, ""),
             **(answers or {}),
         }
 
         def run(argv, seconds=None):
-            if argv[1:] and argv[1].startswith("--query-gpu=") and "nvidia-smi" not in known:
+            if argv[1:] and argv[1].startswith("--query-gpu=") and "nvidia-smi" not in outputs:
                 value = "None" if "recovery" in argv[1] else "0"
                 return 0, ", ".join(value for _ in argv[1].split(",")) + "\n"
-            return known.get(" ".join(argv[:2]), known.get(argv[0], (None, "")))
+            return outputs.get(" ".join(argv[:2]), outputs.get(argv[0], (None, "")))
 
         def load(name):
             # As the loader: by LD_LIBRARY_PATH, then in its own directory.
             places = (*ENGINE["LD_LIBRARY_PATH"].split(":"), LOADER)
-            if not any((tmp_path / f"{one}/{name}".lstrip("/")).exists() for one in places):
+            if not any((tmp_path / f"{place}/{name}".lstrip("/")).exists() for place in places):
                 raise OSError(f"{name}: cannot open shared object file")
             return Library(loads, gpus)
 
@@ -88,13 +88,13 @@ def test_in_an_engine_what_only_the_host_knows_is_asked_there(engine, name):
 
 def test_an_engine_that_is_well_passes_everything_else(engine):
     machine = with_tensorflow(engine(), look(), hidden=look("/device:CPU:0", gpus=0))
-    found = {one["name"]: one for one in results(machine, [])}
-    assert {name for name, one in found.items() if one["outcome"] == "FAIL"} == set(), found
-    skipped = {"linker_finds_cuda", "cudnn_version", "nccl_loads"}  # none is required on its host
-    assert {name for name, one in found.items() if one["outcome"] == "SKIP"} == {*ON_THE_HOST, *skipped}
-    assert found["device_nodes"]["message"] == f"1 GPUs, open for uid {os.getuid()}"
-    assert found["versions_agree"]["message"] == "535.104.05"
-    assert found["tensorflow_lists_gpus"]["message"] == "1 GPUs"  # of its host's two
+    checks = {check["name"]: check for check in results(machine, [])}
+    assert {name for name, check in checks.items() if check["outcome"] == "FAIL"} == set(), checks
+    skipped_names = {"linker_finds_cuda", "cudnn_version", "nccl_loads"}  # none is required on its host
+    assert {name for name, check in checks.items() if check["outcome"] == "SKIP"} == {*ON_THE_HOST, *skipped_names}
+    assert checks["device_nodes"]["message"] == f"1 GPUs, open for uid {os.getuid()}"
+    assert checks["versions_agree"]["message"] == "535.104.05"
+    assert checks["tensorflow_lists_gpus"]["message"] == "1 GPUs"  # of its host's two
 
 
 def test_an_engine_without_gpus_is_told_as_that(engine):

@@ -50,12 +50,12 @@ def four(*errors, status=None, everywhere=True):
 def three(name="", severity=0, text="", status="Fail"):
     """What DCGM 3.3 prints; one test failed, or has this status."""
     tests = []
-    for one in NAMES_OF_3:
-        result = {"status": status if one == name else "Pass"}
-        if one == name and status == "Fail":
+    for test_name in NAMES_OF_3:
+        result = {"status": status if test_name == name else "Pass"}
+        if test_name == name and status == "Fail":
             error = {"error_category": 8, "error_id": 29, "error_severity": severity, "warnings": text}
             result.update(gpu_id=0, warnings=[error])
-        tests.append({"name": one, "results": [result]})
+        tests.append({"name": test_name, "results": [result]})
     return {
         "DCGM GPU Diagnostic": {"test_categories": [{"category": "Deployment", "tests": tests}]},
         "Driver Version Detected": "535.104.05",
@@ -91,9 +91,9 @@ def diagnosed(tmp_path, printed, status=0, question="dcgm_diagnosis", named=(), 
     ],
 )  # fmt: skip
 def test_what_dcgm_found_is_the_verdict(tmp_path, printed, outcome, message):
-    found = diagnosed(tmp_path, printed, status=0 if outcome == "PASS" else 226)
-    assert found[0] == outcome, found
-    assert found[1] == message if outcome == "PASS" else message in found[1]
+    verdict = diagnosed(tmp_path, printed, status=0 if outcome == "PASS" else 226)
+    assert verdict[0] == outcome, verdict
+    assert verdict[1] == message if outcome == "PASS" else message in verdict[1]
 
 
 def runtime_error(text):
@@ -170,24 +170,24 @@ def test_a_diagnosis_that_hangs_ends_after_the_limit(tmp_path):
 
 
 def test_level_two_loads_the_gpus_so_it_runs_only_if_it_is_named(tmp_path, monkeypatch):
-    asked = []
+    levels = []
     monkeypatch.setattr(
-        gpu_check.dcgm, "printed_diagnosis", lambda _, level: (asked.append(level), (0, json.dumps(four())))[1]
+        gpu_check.dcgm, "printed_diagnosis", lambda _, level: (levels.append(level), (0, json.dumps(four())))[1]
     )
     question = {"question": "dcgm_medium_diagnosis"}
     outcome, message = diagnosed(tmp_path / "a", four(), **question)
-    assert (outcome, asked) == ("SKIP", [])
+    assert (outcome, levels) == ("SKIP", [])
     assert "gpu-check dcgm_medium_diagnosis" in message
-    named = {**question, "named": ["dcgm_medium_diagnosis"]}
-    assert diagnosed(tmp_path / "b", four(), **named) == ("PASS", "passed: software")
+    inputs = {**question, "named": ["dcgm_medium_diagnosis"]}
+    assert diagnosed(tmp_path / "b", four(), **inputs) == ("PASS", "passed: software")
     assert diagnosed(tmp_path / "c", four())[0] == "PASS"
-    assert asked == [2, 1]
+    assert levels == [2, 1]
 
 
 def test_level_two_has_a_limit_of_its_own_and_its_failure_is_one(tmp_path):
-    named = {"question": "dcgm_medium_diagnosis", "named": ["dcgm_medium_diagnosis"]}
-    assert "dcgmi diag -r 2 must end within 900 seconds" in diagnosed(tmp_path / "a", "", status=-9, **named)[1]
-    check(diagnosed(tmp_path / "b", four((1, RESET, ROW)), status=226, **named), "FAIL", "dcgmi diag -r 2 -v has more")
+    inputs = {"question": "dcgm_medium_diagnosis", "named": ["dcgm_medium_diagnosis"]}
+    assert "dcgmi diag -r 2 must end within 900 seconds" in diagnosed(tmp_path / "a", "", status=-9, **inputs)[1]
+    check(diagnosed(tmp_path / "b", four((1, RESET, ROW)), status=226, **inputs), "FAIL", "dcgmi diag -r 2 -v has more")
 
 
 def test_an_upgrade_asks_for_level_two():

@@ -26,23 +26,23 @@ def asked(directory, branch, names=ASKED_OF_NVIDIA_SMI, gpu=None, answers=None, 
     """Outcome and message by question, of a host whose nvidia-smi is the stand-in of this branch."""
     machine = host(directory, answers=answers)
     STAND_IN.STATE = str(directory / "state.json")
-    others = machine.execute
+    original = machine.execute
 
     def execute(argv, seconds=None):
         if argv[0] != "nvidia-smi":
-            return others(argv)
+            return original(argv)
         written(directory, driver=BRANCHES[branch], gpus=[{**GPU, **(gpu or {})}], **state)
-        with redirect_stdout(StringIO()) as said:
-            return STAND_IN.main(argv[1:]), said.getvalue()
+        with redirect_stdout(StringIO()) as output:
+            return STAND_IN.main(argv[1:]), output.getvalue()
 
     machine.execute = execute
-    return {one["name"]: (one["outcome"], one["message"]) for one in results(machine, names)}
+    return {check["name"]: (check["outcome"], check["message"]) for check in results(machine, names)}
 
 
 @pytest.mark.parametrize("branch", BRANCHES)
 def test_no_question_fails_on_a_healthy_gpu(tmp_path, branch):
-    found = asked(tmp_path, branch)
-    assert {name: said for name, (outcome, said) in found.items() if outcome == "FAIL"} == {}
+    checks = asked(tmp_path, branch)
+    assert {name: message for name, (outcome, message) in checks.items() if outcome == "FAIL"} == {}
 
 
 @pytest.mark.parametrize("branch", [418, 470])
@@ -119,9 +119,9 @@ def test_an_old_driver_calls_it_throttling(tmp_path, branch):
 # Linux/test/nvidia-smi.bats of https://github.com/Azure/azhpc-diagnostics.
 @pytest.mark.parametrize("branch", BRANCHES)
 def test_a_corrupted_inforom_is_a_question_of_its_own(tmp_path, branch):
-    found = asked(tmp_path, branch, gpu={"inforom.checksum_validation": "invalid"})
-    check(found.pop("inforom"), "FAIL", "0000:3B:00.0")
-    assert [name for name, (result, _) in found.items() if result == "FAIL"] == []
+    checks = asked(tmp_path, branch, gpu={"inforom.checksum_validation": "invalid"})
+    check(checks.pop("inforom"), "FAIL", "0000:3B:00.0")
+    assert [name for name, (outcome, _) in checks.items() if outcome == "FAIL"] == []
 
 
 @pytest.mark.parametrize(
@@ -161,5 +161,5 @@ def test_questions_that_compute_leave_busy_gpus_alone(tmp_path, name):
 def test_a_question_that_computes_is_asked_where_it_was_named(tmp_path):
     machine = host(tmp_path, answers={"nvidia-smi": (0, "4711, python3\n"), "ldconfig": (0, "")})
     machine.named = ["tensorflow_lists_gpus"]
-    (one,) = results(machine, ["tensorflow_lists_gpus"])
-    assert "no environment is installed here" in one["message"]
+    (check,) = results(machine, ["tensorflow_lists_gpus"])
+    assert "no environment is installed here" in check["message"]

@@ -55,13 +55,13 @@ def test_changed_content_of_debs_fails_with_the_command_that_restores_it(tmp_pat
 
 
 def test_only_packages_of_the_gpu_layer_are_read(tmp_path):
-    asked = []
+    commands = []
     machine = host(tmp_path, answers=RPMS)
-    before = machine.execute
-    machine.execute = lambda argv, seconds=None: asked.append(list(argv)) or before(argv)
+    execute = machine.execute
+    machine.execute = lambda argv, seconds=None: commands.append(list(argv)) or execute(argv)
     ask("package_files", machine)
-    [verified] = [argv for argv in asked if "--verify" in argv]
-    assert verified[4:] == ["libcublas-12-2", "libcudnn8", "nvidia-driver-cuda"]
+    [command] = [argv for argv in commands if "--verify" in argv]
+    assert command[4:] == ["libcublas-12-2", "libcudnn8", "nvidia-driver-cuda"]
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ def tree(root, files):
 
 
 def answers(**more):
-    known = {
+    outputs = {
         "uname": OLD + "\n",
         "rpm": PACKAGES,
         "/usr/sbin/grubby --default-kernel": f"/boot/vmlinuz-{NEW}\n",
@@ -31,7 +31,7 @@ def answers(**more):
         "modinfo": f"version:  535.104.05\nlicense: NVIDIA\nvermagic: {OLD} SMP mod_unload\n",
         **more,
     }
-    return lambda argv: known.get(" ".join(argv[:2]), known.get(argv[0]))
+    return lambda argv: outputs.get(" ".join(argv[:2]), outputs.get(argv[0]))
 
 
 @pytest.fixture
@@ -53,8 +53,8 @@ def rhel(tmp_path):
 
 
 def test_both_the_running_kernel_and_the_one_of_the_next_boot_are_needed(rhel):
-    found = rhel.read()
-    kernels, modules = found["kernels"], found["modules"]
+    facts = rhel.read()
+    kernels, modules = facts["kernels"], facts["modules"]
     assert kernels["needed"] == [OLD, NEW]
     assert kernels["headers"][OLD].endswith(OLD)
     assert modules[OLD]["version"] == "535.104.05"
@@ -74,8 +74,8 @@ def test_plan_role_and_gpu_check_agree_on_the_kernel_of_the_next_boot(tmp_path, 
     reader = host_reader.Reader(str(tmp_path))
     reader.output = lambda argv, accepted=(0,): role.run(argv)
     check = Host(str(tmp_path), lambda argv, seconds=None: (0, role.run(argv)))
-    found = {reader.read()["kernel"]["default_boot"], role.kernels()["default_boot"], check.default_kernel()}
-    assert found == {expected}
+    kernels = {reader.read()["kernel"]["default_boot"], role.kernels()["default_boot"], check.default_kernel()}
+    assert kernels == {expected}
 
 
 @pytest.mark.parametrize(
@@ -102,9 +102,9 @@ def test_of_two_modules_the_one_that_depmod_searches_first_counts(tmp_path):
     places = ("extra/nvidia.ko", "updates/dkms/nvidia.ko", "kernel/drivers/video/nvidia.ko", "weak-updates/x/nvidia.ko")
     host = tree(tmp_path, {f"/lib/modules/{OLD}/{place}": "" for place in places})
     assert host.modules([OLD])[OLD]["path"].endswith(places[1])
-    asked = []
-    Host(str(tmp_path), lambda argv, seconds=None: asked.append(argv[-1]) or (0, "")).module_of(OLD)
-    assert asked[0].endswith(places[1])
+    module_paths = []
+    Host(str(tmp_path), lambda argv, seconds=None: module_paths.append(argv[-1]) or (0, "")).module_of(OLD)
+    assert module_paths[0].endswith(places[1])
 
 
 OF_THE_DRIVER = (
@@ -128,9 +128,9 @@ def test_dcgm_is_locked_with_the_driver_only_where_this_project_installed_it(tmp
     record = {"/opt/deeplearning/etc/nvidia-driver-dcgm-before.json": "[]\n"} if recorded else {}
     host = tree(tmp_path, {"/usr/bin/dnf": "", "/etc/redhat-release": "", **record})
     host.run = lambda argv: "datacenter-gpu-manager-4-core 1:4.5.2-1\n" if argv[0] == "rpm" else None
-    found = host.read()
-    assert found["dcgm_packages"] == {"datacenter-gpu-manager-4-core": ["1:4.5.2-1"]}
-    assert (found["locks"]["lines"] == ["datacenter-gpu-manager-4-core-1:4.5.2-1.*"]) is recorded
+    facts = host.read()
+    assert facts["dcgm_packages"] == {"datacenter-gpu-manager-4-core": ["1:4.5.2-1"]}
+    assert (facts["locks"]["lines"] == ["datacenter-gpu-manager-4-core-1:4.5.2-1.*"]) is recorded
 
 
 def test_lock_lines_for_dnf_carry_epochs(rhel):
@@ -164,9 +164,9 @@ def test_headers_are_locked_to_installed_kernels(rhel, packages, locked, free):
 
 def test_headers_are_no_part_of_the_kernel_that_must_not_move(rhel):
     rhel.run = answers(rpm=PACKAGES + DEVEL)
-    found = rhel.read()
-    assert list(found["kernel_packages"]) == ["kernel"]
-    assert sorted(found["header_packages"]) == ["kernel-devel", "kernel-devel-matched"]
+    facts = rhel.read()
+    assert list(facts["kernel_packages"]) == ["kernel"]
+    assert sorted(facts["header_packages"]) == ["kernel-devel", "kernel-devel-matched"]
 
 
 @pytest.mark.parametrize(
@@ -179,8 +179,8 @@ def test_locks_of_the_site_are_told_from_ours(rhel, tmp_path, text, ours):
 
 def test_lock_lines_for_yum_have_their_own_order(tmp_path):
     plugin = {"/etc/yum/pluginconf.d/versionlock.conf": "[main]\nenabled = 1\n"}
-    found = tree(tmp_path, {"/etc/redhat-release": "", **plugin}).locks({"nvidia-kmod-common": ["3:535.104.05-1.el9"]})
-    assert "3:nvidia-kmod-common-535.104.05-1.el9.*" in found["lines"]
+    locks = tree(tmp_path, {"/etc/redhat-release": "", **plugin}).locks({"nvidia-kmod-common": ["3:535.104.05-1.el9"]})
+    assert "3:nvidia-kmod-common-535.104.05-1.el9.*" in locks["lines"]
 
 
 def test_a_disabled_lock_plugin_locks_nothing(tmp_path):
@@ -222,8 +222,8 @@ def test_gpus_and_switches_are_told_apart_by_class(tmp_path):
     for number, values in enumerate((("10de", "030200", "20b0"), ("10de", "068000", "1af1"), ("8086", "030000", "1"))):
         for name, value in zip(("vendor", "class", "device"), values, strict=True):
             files[f"/sys/bus/pci/devices/{number}/{name}"] = f"0x{value}"
-    found = tree(tmp_path, files).read()
-    assert (found["gpus"], found["nvswitches"]) == (["10de:20b0"], 1)
+    facts = tree(tmp_path, files).read()
+    assert (facts["gpus"], facts["nvswitches"]) == (["10de:20b0"], 1)
 
 
 @pytest.mark.parametrize(
@@ -313,11 +313,11 @@ def test_a_package_manager_that_does_not_answer_is_no_empty_answer(monkeypatch):
 
 
 def test_services_that_hold_a_gpu_without_work_are_those_that_are_active(tmp_path):
-    for listed, services in (
+    for listing, services in (
         ("dcgm-exporter.service loaded active\nnvidia-dcgm.service loaded active\n", ["nvidia-dcgm", "dcgm-exporter"]),
         (None, []),
     ):
-        answer = {"systemctl list-units": listed}
+        answer = {"systemctl list-units": listing}
         host = gpu_host_info.Host(str(tmp_path), run=lambda argv, answer=answer: answer.get(" ".join(argv[:2])))
         assert host.services() == services
 
@@ -346,8 +346,8 @@ def test_what_secure_boot_decides_is_asked_with_the_certificate(tmp_path, monkey
     (tmp_path / "site.der").write_bytes(b"\x30\x82")
     host = gpu_host_info.Host(str(tmp_path), answers(), lambda argv: argv[0])
     monkeypatch.setattr(host.reader, "secure_boot", lambda: secure_boot)
-    said = [one for one in (host.signing("/site.der")[name] for name in ("mokutil", "dkms")) if one]
-    assert said == asked
+    questions = [command for command in (host.signing("/site.der")[name] for name in ("mokutil", "dkms")) if command]
+    assert questions == asked
     assert host.signing("/site.der")["certificate"] == "MII="
     assert host.signing("/missing.der")["certificate"] is None
     assert host.read()["signing"] is None

@@ -86,8 +86,8 @@ def test_a_host_without_gpus_gets_none_of_it_and_is_told_so() -> None:
     answer = made(host(changed(nvidia={"gpus": []}), name="edge1", groups=("edge_nodes",), **WISH))
     assert answer.problems == []
     assert gpu_rows(answer) == {}
-    told = [warning for warning in answer.warnings if "the host has no GPU" in warning]
-    assert [warning.split()[1] for warning in told] == [gpu_stack.variable(role) for role in gpu_stack.ROLES]
+    gpu_warnings = [warning for warning in answer.warnings if "the host has no GPU" in warning]
+    assert [warning.split()[1] for warning in gpu_warnings] == [gpu_stack.variable(role) for role in gpu_stack.ROLES]
 
 
 def test_a_bare_host_gets_all_of_it_before_the_environment() -> None:
@@ -149,8 +149,8 @@ def test_the_licence_is_one_line_for_all_hosts_and_everything_of_nvidias() -> No
 def test_the_licence_is_not_asked_for_what_is_there_or_goes() -> None:
     taken_back = {"nvidia_license_accepted": False, "nvidia_driver_license_accepted": "{{ nvidia_license_accepted }}"}
     assert gpu_rows(made(host(installed(), **{**WISH, **taken_back}))) == {}
-    gone = {"nvidia_driver_state": "absent", "cuda_state": "absent", "cudnn_versions": [], "nccl_state": "absent"}
-    answer = made(host(installed(), **gone))
+    inputs = {"nvidia_driver_state": "absent", "cuda_state": "absent", "cudnn_versions": [], "nccl_state": "absent"}
+    answer = made(host(installed(), **inputs))
     assert answer.problems == []
     assert {role: row.wanted for role, row in gpu_rows(answer).items()} == dict.fromkeys(gpu_stack.ROLES, "none")
 
@@ -178,8 +178,8 @@ def test_what_differs_on_the_host_is_the_reason(parts: dict[str, dict[str, Any]]
 def test_a_host_that_keeps_its_toolkits_is_not_addressed_for_them_in_every_run() -> None:
     variables = {**WISH, "cuda_versions": []}
     assert gpu_rows(made(host(installed(), **variables)))["cuda"].reason == "10.0 no longer requested"
-    for kept in (False, "no", "false"):
-        assert gpu_rows(made(host(installed(), **variables, cuda_purge_enabled=kept))) == {}
+    for purge_enabled in (False, "no", "false"):
+        assert gpu_rows(made(host(installed(), **variables, cuda_purge_enabled=purge_enabled))) == {}
 
 
 @pytest.mark.parametrize(
@@ -209,7 +209,7 @@ def test_another_stack_changes_nothing_about_cuda() -> None:
 def test_another_driver_is_the_upgrades_work() -> None:
     wish = {**WISH, "nvidia_driver_version": "460.91.03"}
     answer = made(host(installed(), **wish))
-    assert any("470.82.01 is installed" in one and "upgrade_driver.yml" in one for one in answer.problems)
+    assert any("470.82.01 is installed" in problem and "upgrade_driver.yml" in problem for problem in answer.problems)
     answer = made(host(installed(), **wish), driver_upgrade=True)
     assert answer.problems == []
     assert gpu_rows(answer)["nvidia_driver"].reason == "another version is installed"
@@ -291,13 +291,13 @@ def test_the_plan_tells_the_role_of_nvswitches(switches: int) -> None:
 
 def test_wheels_that_bring_cuda_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gpu_stack.GpuHost, "brings_wheels", True)
-    assert any("has CUDA in its nvidia-* wheels" in one for one in made(host(**WISH)).warnings)
+    assert any("has CUDA in its nvidia-* wheels" in warning for warning in made(host(**WISH)).warnings)
 
 
 def test_nouveau_means_a_reboot_and_the_plan_says_so() -> None:
     node = changed(kernel={"modules": ["nouveau"]})
-    for allowed in (True, "yes"):
-        table = made(host(node, **{**WISH, "nvidia_driver_reboot_allowed": allowed})).table()
+    for reboot_allowed in (True, "yes"):
+        table = made(host(node, **{**WISH, "nvidia_driver_reboot_allowed": reboot_allowed})).table()
         assert "A reboot may be needed: data1 (nouveau holds the GPU; allowed)." in table
     assert "No reboot." in made(host(**WISH)).table()
 

@@ -34,15 +34,15 @@ def read(role: str, name: str) -> Any:
 
 def task(role: str, name: str, begins: str) -> Any:
     """The task of a file whose name begins so, inside blocks too."""
-    return next(one for one in tasks_of(read(role, f"tasks/{name}")) if one["name"].startswith(begins))
+    return next(entry for entry in tasks_of(read(role, f"tasks/{name}")) if entry["name"].startswith(begins))
 
 
 def answer(role: str, expression: Any, **variables: Any) -> Any:
     """What an expression becomes with the role's defaults and vars."""
     archives = read("cudnn", "vars/archives") if role == "cudnn" else {}
-    own = read(role, "vars/main") if role != "_cuda_package" else {}
+    private = read(role, "vars/main") if role != "_cuda_package" else {}
     defaults = read(role, "defaults/main") if role != "_cuda_package" else {}
-    return Templar(loader=DataLoader(), variables={**archives, **defaults, **own, **variables}).template(expression)
+    return Templar(loader=DataLoader(), variables={**archives, **defaults, **private, **variables}).template(expression)
 
 
 def holds(role: str, condition: str, **variables: Any) -> bool:
@@ -74,8 +74,8 @@ def test_the_roles_give_what_the_internal_role_takes() -> None:
     assert set(entries) == {"main", "preflight"}
     assert entries["main"]["options"] == entries["preflight"]["options"]
     for role in CALLERS:
-        checked = ArgumentSpecValidator(entries["main"]["options"]).validate({"_cuda_package": given(role)})
-        assert checked.error_messages == []
+        validation = ArgumentSpecValidator(entries["main"]["options"]).validate({"_cuda_package": given(role)})
+        assert validation.error_messages == []
 
 
 def test_the_internal_role_is_used_by_these_roles_alone_and_their_digests_cover_it() -> None:
@@ -140,19 +140,19 @@ NCCL_RECORD = {"nccl": {"2.18.5": "/usr"}, "nccl_items": [NCCL], "nccl_source": 
 def test_a_host_of_an_earlier_version_keeps_everything_and_its_record(
     role: str, source: str, inputs: dict[str, Any], record: dict[str, Any]
 ) -> None:
-    found = work(role, record, **inputs, **{f"{role}_source": source})
-    assert found["leaving"] == []
-    assert found["other_source"] == []
-    assert not found["nothing_left"]
+    planned_work = work(role, record, **inputs, **{f"{role}_source": source})
+    assert planned_work["leaving"] == []
+    assert planned_work["other_source"] == []
+    assert not planned_work["nothing_left"]
     content = task("_cuda_package", "write_record", "Record the installed")["ansible.builtin.copy"]["content"]
-    written = Templar(loader=DataLoader(), variables={"__cuda_package_work": found}).template(content)
-    assert written == json.dumps(record, indent=4, sort_keys=True) + "\n"
+    record_text = Templar(loader=DataLoader(), variables={"__cuda_package_work": planned_work}).template(content)
+    assert record_text == json.dumps(record, indent=4, sort_keys=True) + "\n"
 
 
 def leaves(role: str, record: Any, **inputs: Any) -> tuple[list[str], list[str]]:
     """Packages and paths that are removed."""
-    found = work(role, record, **inputs)["leaving"]
-    return [name for one in found for name in one["packages"]], [path for one in found for path in one["paths"]]
+    leaving = work(role, record, **inputs)["leaving"]
+    return [name for item in leaving for name in item["packages"]], [path for item in leaving for path in item["paths"]]
 
 
 def removed(role: str, installed: list[Any], source: str, wanted: list[Any], now: str) -> tuple[list[str], list[str]]:
@@ -174,8 +174,8 @@ def test_a_package_that_another_version_replaced_is_not_removed(role: str, insta
 
 
 def test_cudnn_for_another_cuda_takes_the_place_of_the_package_of_the_first() -> None:
-    found = removed("cudnn", [NINE], "package", [{**NINE, "cuda": "11.8"}], "package")[0]
-    assert found == [f"libcudnn9-{part}cuda-12" for part in ("", "devel-", "headers-")]
+    names = removed("cudnn", [NINE], "package", [{**NINE, "cuda": "11.8"}], "package")[0]
+    assert names == [f"libcudnn9-{part}cuda-12" for part in ("", "devel-", "headers-")]
 
 
 @pytest.mark.parametrize(("role", "item"), [("cudnn", EIGHT), ("nccl", NCCL)])
@@ -185,9 +185,12 @@ def test_an_archive_is_removed_with_its_line_for_the_linker_if_nothing_of_its_ve
     names, paths = removed(role, [item], "package", [item], "tarball")
     assert (len(names), paths) == (2, []), "it takes the place of the packages of its version"
     archive, line = f"/usr/local/cuda-12.2/{role}-{item['version']}", f"deeplearning-{role}-{item['version']}.conf"
-    other_cuda, kept = {**item, "cuda": "12.6"}, {**item, "version": "1.2.3"}
+    other_cuda, other_version = {**item, "cuda": "12.6"}, {**item, "version": "1.2.3"}
     assert removed(role, [item], "tarball", [other_cuda], "tarball") == ([], [archive])
-    assert removed(role, [item, kept], "tarball", [kept], "tarball")[1] == [archive, f"/etc/ld.so.conf.d/{line}"]
+    assert removed(role, [item, other_version], "tarball", [other_version], "tarball")[1] == [
+        archive,
+        f"/etc/ld.so.conf.d/{line}",
+    ]
 
 
 TWO_TOOLKITS = {"cuda": ["8.0", "12.2"], "cuda_source": "package"}
@@ -206,10 +209,10 @@ TWO_TOOLKITS = {"cuda": ["8.0", "12.2"], "cuda_source": "package"}
 def test_toolkits_that_are_no_longer_requested_are_removed_unless_the_site_keeps_them(
     inputs: Any, packages: list[str], nothing_left: bool
 ) -> None:
-    found = work("cuda", TWO_TOOLKITS, **inputs)
-    names = [name for one in found["leaving"] for name in one["packages"]]
+    planned_work = work("cuda", TWO_TOOLKITS, **inputs)
+    names = [name for item in planned_work["leaving"] for name in item["packages"]]
     assert names == [f"cuda-toolkit-{package}" for package in packages]
-    assert found["nothing_left"] is nothing_left
+    assert planned_work["nothing_left"] is nothing_left
 
 
 def test_a_toolkit_is_removed_with_its_line_for_the_linker_and_one_of_an_installer_has_no_package() -> None:
@@ -227,10 +230,10 @@ def test_versions_that_yaml_reads_as_numbers_are_those_of_the_record() -> None:
 def asserted(role: str, file: str, begins: str, **variables: Any) -> tuple[bool, bool, str]:
     """Whether a check is made, whether it holds, and its message."""
     check = task(role, file, begins)
-    known = {"inventory_hostname": "data1", **check.get("vars", {}), **variables}
+    facts = {"inventory_hostname": "data1", **check.get("vars", {}), **variables}
     body = check["ansible.builtin.assert"]
-    made = holds(role, check.get("when", "true"), **known)
-    return made, holds(role, body["that"], **known), answer(role, body["fail_msg"], **known)
+    applies = holds(role, check.get("when", "true"), **facts)
+    return applies, holds(role, body["that"], **facts), answer(role, body["fail_msg"], **facts)
 
 
 def shared_check(role: str, begins: str, host: Any, record: Any = None, **inputs: Any) -> tuple[bool, bool, str]:
@@ -249,16 +252,16 @@ ONE = {"cuda": "12.2", "cudnn": EIGHT, "nccl": NCCL}
 
 @pytest.mark.parametrize("role", CALLERS)
 def test_another_system_is_refused_before_anything_else(role: str) -> None:
-    changing = [
-        one["name"]
-        for one in read("_cuda_package", "tasks/preflight")
-        if not {"gpu_host_info", "ansible.builtin.stat", "ansible.builtin.slurp", "ansible.builtin.debug"} & set(one)
-        and "ansible.builtin.assert" not in one
+    names = [
+        task["name"]
+        for task in read("_cuda_package", "tasks/preflight")
+        if not {"gpu_host_info", "ansible.builtin.stat", "ansible.builtin.slurp", "ansible.builtin.debug"} & set(task)
+        and "ansible.builtin.assert" not in task
     ]
-    assert changing == []
+    assert names == []
     host = {"family": "Debian", "distribution": "debian", "major": "12"}
-    made, right, message = shared_check(role, "Check the system", host, **{f"{role}_versions": [ONE[role]]})
-    assert (made, right) == (True, False)
+    applies, passes, message = shared_check(role, "Check the system", host, **{f"{role}_versions": [ONE[role]]})
+    assert (applies, passes) == (True, False)
     assert "on RHEL 7, 8 and 9 only, but data1 is debian 12." in message
     assert f"set {role}_versions: none. Nothing was changed." in message
     inputs = {f"{role}_versions": [ONE[role]], f"{role}_state": "absent"}
@@ -268,8 +271,8 @@ def test_another_system_is_refused_before_anything_else(role: str) -> None:
 @pytest.mark.parametrize("role", CALLERS)
 def test_a_licence_that_nobody_accepted_is_refused(role: str) -> None:
     inputs = {f"{role}_versions": [ONE[role]]}
-    made, right, message = shared_check(role, "Check that NVIDIA's licence", {}, **inputs)
-    assert (made, right) == (True, False)
+    applies, passes, message = shared_check(role, "Check that NVIDIA's licence", {}, **inputs)
+    assert (applies, passes) == (True, False)
     assert "nothing of NVIDIA's was downloaded" in message
     assert "set nvidia_license_accepted: true." in message
     assert shared_check(role, "Check that NVIDIA's licence", {}, **inputs, **{f"{role}_license_accepted": True})[1]
@@ -279,8 +282,8 @@ def test_a_licence_that_nobody_accepted_is_refused(role: str) -> None:
 def test_nothing_is_removed_under_a_job(role: str) -> None:
     record = {f"{role}_items": [ONE[role]], "cuda": ["12.2"], f"{role}_source": "package"}
     host = {"users": [{"pid": 7, "name": "python"}]}
-    made, right, message = shared_check(role, "Check that no process", host, record)
-    assert (made, right) == (True, False)
+    applies, passes, message = shared_check(role, "Check that no process", host, record)
+    assert (applies, passes) == (True, False)
     assert "python (pid 7)" in message
     assert not shared_check(role, "Check that no process", host, record, **{f"{role}_versions": [ONE[role]]})[0]
 
@@ -298,9 +301,9 @@ PARTS = ("", "devel-", "headers-")
     ],
 )
 def test_every_package_of_a_library_is_named_with_its_version(role: str, item: Any, packages: list[str]) -> None:
-    (found,) = work(role, **{f"{role}_versions": [item]})["requested"]
-    assert [f"{one['name']}-{one['version']}" for one in found["packages"]] == packages
-    assert found["downgrade"]
+    (request,) = work(role, **{f"{role}_versions": [item]})["requested"]
+    assert [f"{package['name']}-{package['version']}" for package in request["packages"]] == packages
+    assert request["downgrade"]
 
 
 def test_a_toolkit_is_the_newest_of_its_number_unless_the_site_names_one() -> None:
@@ -313,14 +316,14 @@ def test_a_toolkit_is_the_newest_of_its_number_unless_the_site_names_one() -> No
 def installs(home: Path, managed: bool, compiler: bool = True) -> bool:
     """Whether the installer of CUDA 11.8 runs where its toolkit is so."""
     stats = [{"exists": True}, {"exists": managed}, {"exists": compiler}]
-    known: dict[str, Any] = {
+    facts: dict[str, Any] = {
         "__cuda_toolkit": "11.8",
-        "__cuda_home_stats": {"results": [{"stat": one} for one in stats]},
+        "__cuda_home_stats": {"results": [{"stat": stat} for stat in stats]},
         "__cuda_files": {"problem": toolkit_files.problem(str(home), SHA256)},
     }
     that = task("cuda", "install_toolkit", "Check that the toolkit is managed")["ansible.builtin.assert"]["that"]
-    assert holds("cuda", that, **known)
-    return holds("cuda", task("cuda", "install_toolkit", "Install the toolkit")["when"], **known)
+    assert holds("cuda", that, **facts)
+    return holds("cuda", task("cuda", "install_toolkit", "Install the toolkit")["when"], **facts)
 
 
 def toolkit(home: Path) -> Path:
@@ -367,12 +370,12 @@ def test_half_a_toolkit_one_of_another_installer_and_one_that_lost_content_are_i
 def test_a_library_that_lost_its_content_is_removed_before_the_installer_runs(tmp_path: Path) -> None:
     """An installer may keep a file that exists. What others added, and what the role cudnn installed, stays."""
     library = toolkit(tmp_path)
-    added = tmp_path / "lib64/libadded.so"
-    for path in (library, added, tmp_path / "cudnn-8/lib/libcudnn.so.8"):
+    extra_library = tmp_path / "lib64/libadded.so"
+    for path in (library, extra_library, tmp_path / "cudnn-8/lib/libcudnn.so.8"):
         path.write_text("")
     toolkit_files.begin(str(tmp_path))
     assert not library.exists()
-    assert added.exists()
+    assert extra_library.exists()
     assert (tmp_path / "cudnn-8/lib/libcudnn.so.8").exists()
     assert (tmp_path / "bin/nvcc").exists()
     assert installs(tmp_path, managed=True)
@@ -394,8 +397,8 @@ def test_every_file_of_a_toolkit_is_on_the_disk_before_its_record_and_its_mark(
 ) -> None:
     toolkit(tmp_path)
     record, mark = ".deeplearning-runfile.json", ".deeplearning-runfile"
-    ends = [event for name in (record, mark) for event in (f".draft-{name}", f"rename to {name}", tmp_path.name)]
-    assert disk_events[-6:] == ends
+    last_events = [event for name in (record, mark) for event in (f".draft-{name}", f"rename to {name}", tmp_path.name)]
+    assert disk_events[-6:] == last_events
     assert set(disk_events[:-6]) >= {"libcublas.so.11", "nvcc", "lib64", "bin"}
 
 
@@ -407,21 +410,21 @@ def test_a_toolkit_that_lost_a_library_is_a_problem_of_the_receipt_also_of_the_n
     inputs = {"cuda_versions": ["11.8"], "cuda_source": "runfile", "cuda_profile_enabled": False}
     paths = [f"{tmp_path}{path}" for path in answer("cuda", "{{ cuda_paths }}", **inputs)]
     library = toolkit(tmp_path / "usr/local/cuda-11.8")
-    listed = library.parents[1] / ".deeplearning-runfile.json"
-    listed.write_text(listed.read_text().replace(str(tmp_path), ""))
+    file_list = library.parents[1] / ".deeplearning-runfile.json"
+    file_list.write_text(file_list.read_text().replace(str(tmp_path), ""))
     for path in [Path(path) for path in paths if not Path(path).exists()]:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("content")
 
     def problem() -> str | None:
-        found, missing = receipt.make_receipt("cuda", "aa", paths)
-        assert not missing
+        content, missing_paths = receipt.make_receipt("cuda", "aa", paths)
+        assert not missing_paths
         state = tmp_path / "opt/deeplearning/state/cuda.json"
         state.parent.mkdir(parents=True, exist_ok=True)
-        state.write_text(json.dumps(found).replace(str(tmp_path), ""))
-        told = host_reader.Reader(str(tmp_path)).receipts()["cuda"]["problem"]
-        assert told is None or isinstance(told, str)
-        return told
+        state.write_text(json.dumps(content).replace(str(tmp_path), ""))
+        answer = host_reader.Reader(str(tmp_path)).receipts()["cuda"]["problem"]
+        assert answer is None or isinstance(answer, str)
+        return answer
 
     assert problem() is None
     with library.open("r+b") as handle:
@@ -452,10 +455,10 @@ def test_the_installer_works_in_a_directory_of_its_own_and_tells_its_log(toolkit
     [({"exists": False}, True), ({"exists": True, "islnk": True}, True), ({"exists": True, "islnk": False}, False)],
 )
 def test_a_directory_in_the_place_of_the_link_is_refused(stat: dict[str, bool], right: bool) -> None:
-    known = {"__cuda_link_stat": {"stat": stat}, "__cuda_package_work": {"requested": ["12.2"]}}
-    made, found, message = asserted("cuda", "preflight", "Check that /usr/local/cuda", **known)
-    assert made
-    assert found is right
+    variables = {"__cuda_link_stat": {"stat": stat}, "__cuda_package_work": {"requested": ["12.2"]}}
+    applies, passes, message = asserted("cuda", "preflight", "Check that /usr/local/cuda", **variables)
+    assert applies
+    assert passes is right
     assert "on data1 it is no link: it was not touched" in message
 
 
@@ -492,10 +495,10 @@ def test_an_installers_toolkit_goes_without_what_other_roles_installed_beside_it
     names = [".deeplearning-runfile", "bin", "lib64", "targets"]
     files = {"files": [{"path": f"{home}/{name}"} for name in names]}
     removal = task("cuda", "remove_toolkit", "Remove the files")
-    known = {**removal["vars"], "__cuda_package_item": {"version": "11.8"}, "__cuda_installer_files": files}
-    found = answer("cuda", removal["loop"], **known)
-    assert found[0] == "/etc/ld.so.conf.d/cuda-11-8.conf"
-    assert found[1:] == [f"{home}/{name}" for name in reversed(names)]
+    variables = {**removal["vars"], "__cuda_package_item": {"version": "11.8"}, "__cuda_installer_files": files}
+    paths = answer("cuda", removal["loop"], **variables)
+    assert paths[0] == "/etc/ld.so.conf.d/cuda-11-8.conf"
+    assert paths[1:] == [f"{home}/{name}" for name in reversed(names)]
 
 
 @pytest.mark.parametrize("source", ["package", "tarball"])
@@ -511,11 +514,11 @@ def test_an_installers_toolkit_goes_without_what_other_roles_installed_beside_it
     ],
 )
 def test_two_libraries_of_one_version_or_soname_are_refused(role: str, versions: Any, words: str, source: str) -> None:
-    archives = {f"{role}_tarballs": {one["version"]: {"file": "x.tgz", "sha256": SHA256} for one in versions}}
+    archives = {f"{role}_tarballs": {item["version"]: {"file": "x.tgz", "sha256": SHA256} for item in versions}}
     inputs = {f"{role}_versions": versions, f"{role}_source": source}
-    found = work(role, **inputs, **archives)["refusals"]
-    assert len(found) == bool(words)
-    assert words in "".join(found)
+    refusals = work(role, **inputs, **archives)["refusals"]
+    assert len(refusals) == bool(words)
+    assert words in "".join(refusals)
 
 
 UNKNOWN = {"version": "7.6.5.32", "cuda": "8.0"}
@@ -525,8 +528,8 @@ KNOWN = read("cudnn", "vars/archives")["__cudnn_open_archives"]
 
 def tarball(role: str, item: Any, site: Any) -> Any:
     inputs = {f"{role}_versions": [item], f"{role}_tarballs": site, f"{role}_source": "tarball"}
-    found = work(role, **inputs)
-    return found["requested"][0], found["refusals"]
+    planned_work = work(role, **inputs)
+    return planned_work["requested"][0], planned_work["refusals"]
 
 
 @pytest.mark.parametrize(
@@ -540,8 +543,8 @@ def tarball(role: str, item: Any, site: Any) -> Any:
     ],
 )
 def test_an_archive_that_nvidia_serves_openly_needs_no_line_of_the_site(item: Any, site: Any, name: str) -> None:
-    found, refusals = tarball("cudnn", item, site)
-    assert found["archive"]["file"].endswith("/" + name)
+    request, refusals = tarball("cudnn", item, site)
+    assert request["archive"]["file"].endswith("/" + name)
     assert refusals == []
 
 
@@ -562,18 +565,18 @@ def test_an_archive_that_nobody_knows_is_refused(role: str, item: Any, site: Any
 
 def test_a_mirror_of_a_known_archive_needs_no_sha256() -> None:
     item = {"version": "6.0.21", "cuda": "8.0"}
-    found, refusals = tarball("cudnn", item, {"6.0.21": {"file": "http://mirror01/x.tgz"}})
-    assert found["archive"] == {"file": "http://mirror01/x.tgz", "sha256": KNOWN["6.0.21/8.0"]["sha256"]}
+    request, refusals = tarball("cudnn", item, {"6.0.21": {"file": "http://mirror01/x.tgz"}})
+    assert request["archive"] == {"file": "http://mirror01/x.tgz", "sha256": KNOWN["6.0.21/8.0"]["sha256"]}
     assert refusals == []
 
 
 @pytest.mark.parametrize(("toolkit", "cupti"), [("8.0", True), ("10.2", True), ("11.2", False), ("12.2", False)])
 def test_the_linker_finds_the_profilers_library_of_older_toolkits(toolkit: str, cupti: bool) -> None:
-    (found,) = work("cuda", cuda_versions=[toolkit])["requested"]
+    (request,) = work("cuda", cuda_versions=[toolkit])["requested"]
     home = f"/usr/local/cuda-{toolkit}"
-    assert found["linker_file"] == f"/etc/ld.so.conf.d/deeplearning-cuda-{toolkit}.conf"
+    assert request["linker_file"] == f"/etc/ld.so.conf.d/deeplearning-cuda-{toolkit}.conf"
     # Byte by byte as earlier versions wrote it.
-    assert found["linker_text"] == f"{home}/lib64\n" + (f"{home}/extras/CUPTI/lib64\n" if cupti else "")
+    assert request["linker_text"] == f"{home}/lib64\n" + (f"{home}/extras/CUPTI/lib64\n" if cupti else "")
 
 
 OF_CUDA = [
@@ -595,15 +598,15 @@ OF_CUDA = [
 )
 def test_a_later_run_sees_these_files_of_cuda(inputs: Any, paths: list[str]) -> None:
     assert answer("cuda", "{{ cuda_paths }}", **inputs) == paths
-    less = [path for path in paths if "profile" not in path]
-    assert answer("cuda", "{{ cuda_paths }}", **inputs, cuda_profile_enabled="no") == less
+    shorter_paths = [path for path in paths if "profile" not in path]
+    assert answer("cuda", "{{ cuda_paths }}", **inputs, cuda_profile_enabled="no") == shorter_paths
 
 
 @pytest.mark.parametrize("role", CALLERS)
 def test_the_published_record_is_the_one_that_is_written(role: str) -> None:
-    written = read("_cuda_package", "vars/main")["__cuda_package_record_file"]
+    template = read("_cuda_package", "vars/main")["__cuda_package_record_file"]
     paths = cuda_packages.paths(given(role, **{f"{role}_versions": [ONE[role]]}))
-    assert answer("_cuda_package", written, _cuda_package={"name": role}) == paths[0]
+    assert answer("_cuda_package", template, _cuda_package={"name": role}) == paths[0]
 
 
 @pytest.mark.parametrize(("role", "item"), [("cudnn", EIGHT), ("nccl", NCCL)])
@@ -621,11 +624,11 @@ def test_a_library_that_lost_its_content_is_a_problem_of_the_receipt(
         path.write_bytes(b"content")
     with library.open("r+b") as handle:
         handle.truncate(size)
-    found, missing = receipt.make_receipt(role, "aa", [str(tmp_path) + path for path in paths])
-    assert not missing
+    content, missing_paths = receipt.make_receipt(role, "aa", [str(tmp_path) + path for path in paths])
+    assert not missing_paths
     state = tmp_path / f"opt/deeplearning/state/{role}.json"
     state.parent.mkdir(parents=True)
-    state.write_text(json.dumps(found).replace(str(tmp_path), ""))
+    state.write_text(json.dumps(content).replace(str(tmp_path), ""))
     assert host_reader.Reader(str(tmp_path)).receipts()[role]["problem"] is None
     with library.open("r+b") as handle:
         handle.truncate(0)

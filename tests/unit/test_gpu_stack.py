@@ -75,8 +75,8 @@ def test_a_default_is_a_release_that_the_systems_repository_has(
     bare = gpu_stack.GpuHost(invented_hosts.host("data1", (), {}, node), target.Target())
     monkeypatch.setattr(gpu_stack.GpuHost, "required", lambda _, name: {"driver_branch": branch}.get(name, "396.00"))
     assert gpu_stack.driver_of_stack(bare) == ([release] if release else None)
-    missing = [one for one in gpu_conflicts.driver_contradictions(bare) if "Set nvidia_driver_version" in one]
-    assert bool(missing) is (release is None)
+    problems = [text for text in gpu_conflicts.driver_contradictions(bare) if "Set nvidia_driver_version" in text]
+    assert bool(problems) is (release is None)
 
 
 def test_the_licence_is_asked_for_what_the_stack_decides() -> None:
@@ -86,8 +86,8 @@ def test_the_licence_is_asked_for_what_the_stack_decides() -> None:
 
 
 def test_what_the_site_pins_is_taken_instead() -> None:
-    pinned = {**layer("450.80.02", "10.0", "7.6.4.38"), "cuda_versions": ["9.0", "10.0"]}
-    assert part(made(host(**ACCEPTED, **pinned))) == pinned
+    pins = {**layer("450.80.02", "10.0", "7.6.4.38"), "cuda_versions": ["9.0", "10.0"]}
+    assert part(made(host(**ACCEPTED, **pins))) == pins
 
 
 DEBIAN = {"id": "debian", "family": "Debian", "short": "debian12", "name": "Debian GNU/Linux 12 (bookworm)"}
@@ -142,11 +142,11 @@ def test_what_this_project_installed_stays_and_is_looked_after() -> None:
         cuda={"toolkits": {"10.0": "/usr/local/cuda-10.0"}, "cudnn": ["7", "7.6.4"]},
         managed={"cuda": ["10.0"], "cudnn": ["7.6.4.38"], "cudnn_items": [{"version": "7.6.4.38", "cuda": "10.0"}]},
     )
-    damaged = {"digest": "0" * 12, "problem": "/usr/lib64/libcuda.so.460.91.03 was changed"}
-    node["deeplearning"]["receipts"] = {role: damaged for role in gpu_stack.ROLES[:3]}
+    damaged_receipt = {"digest": "0" * 12, "problem": "/usr/lib64/libcuda.so.460.91.03 was changed"}
+    node["deeplearning"]["receipts"] = {role: damaged_receipt for role in gpu_stack.ROLES[:3]}
     answer = made(host(node, **ACCEPTED))
     assert part(answer) == layer("460.91.03", "10.0", "7.6.4.38")
-    assert {row.reason for row in gpu_rows(answer).values()} == {damaged["problem"]}
+    assert {row.reason for row in gpu_rows(answer).values()} == {damaged_receipt["problem"]}
 
 
 def test_the_libraries_of_the_stack_before_stay_for_its_environment() -> None:
@@ -194,8 +194,8 @@ def test_a_part_that_the_site_installs_itself_is_no_warning_but_a_note_until_it_
     answer = made(host(**NOTHING))
     assert not any("is none" in warning for warning in answer.warnings)
     needs = {"nvidia_driver_version": "driver 410.48", "cuda_versions": "CUDA 10.0", "cudnn_versions": "cuDNN"}
-    for name, needed in needs.items():
-        assert any(f"{name} is none and the host has no {needed}" in note for note in answer.notes), answer.notes
+    for name, requirement in needs.items():
+        assert any(f"{name} is none and the host has no {requirement}" in note for note in answer.notes), answer.notes
     toolkits = {"10.0": "/usr/local/cuda-10.0"}
     node = changed(nvidia={"installed": "470.82.01"}, cuda={"toolkits": toolkits, "cudnn": ["7.6.5"]})
     assert not any("is none" in note for note in made(host(node, **NOTHING)).notes)
@@ -236,16 +236,16 @@ def test_hosts_with_and_without_gpus_have_both_forms_of_a_set_in_one_environment
     """Its jobs name one environment; only the data node can import the TensorFlow that is linked to the driver's library."""
     answer = made(*both())
     assert answer.problems == []
-    data, edge1 = answer.hosts["data1"], answer.hosts["edge1"]
-    assert data["environment"] == edge1["environment"]
-    assert data["environment"].startswith("tf1.4-py27-el7-")
-    assert [one["stack"]["tensorflow_package"] for one in (data, edge1)] == ["tensorflow-gpu", "tensorflow"]
-    assert "cuda_versions" in data["gpu"]
+    data1, edge1 = answer.hosts["data1"], answer.hosts["edge1"]
+    assert data1["environment"] == edge1["environment"]
+    assert data1["environment"].startswith("tf1.4-py27-el7-")
+    assert [host["stack"]["tensorflow_package"] for host in (data1, edge1)] == ["tensorflow-gpu", "tensorflow"]
+    assert "cuda_versions" in data1["gpu"]
     assert "cuda_versions" not in edge1["gpu"]
     forms = ["tf1.4-cpu-py27-el7", "tf1.4-py27-el7"]
     assert [entry[0] for entry in answer.hosts["mirror1"]["mirror_environments"]] == forms
-    listed = mirror_contents.contents(both(), (), REPOSITORY, str)
-    assert sorted(name for name, _ in listed.environments) == forms
+    contents = mirror_contents.contents(both(), (), REPOSITORY, str)
+    assert sorted(name for name, _ in contents.environments) == forms
 
 
 def test_a_form_for_hosts_without_gpus_that_has_another_package_is_refused(
@@ -254,18 +254,18 @@ def test_a_form_for_hosts_without_gpus_that_has_another_package_is_refused(
     """The environment's name would not change with that one."""
     gpu_form, cpu_form = (stacks.load_stack(name) for name in ("tf1.4-py27-el7", "tf1.4-cpu-py27-el7"))
     lock = cpu_form.lock_path("2.7").read_text()
-    other = replace(cpu_form, directory=tmp_path)
-    other.lock_path("2.7").parent.mkdir()
-    other.lock_path("2.7").write_text(lock.replace("werkzeug==1.0.1", "werkzeug==1.0.0"))
-    monkeypatch.setattr(stacks, "load_stack", lambda _: other)
+    other_form = replace(cpu_form, directory=tmp_path)
+    other_form.lock_path("2.7").parent.mkdir()
+    other_form.lock_path("2.7").write_text(lock.replace("werkzeug==1.0.1", "werkzeug==1.0.0"))
+    monkeypatch.setattr(stacks, "load_stack", lambda _: other_form)
     with pytest.raises(stacks.StackError, match=r"wheel alone, but do in 2\.7\."):
         _ = gpu_form.without_gpus
 
 
 def test_a_form_for_hosts_without_gpus_that_does_not_exist_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
-    known = stacks.load_stack
-    named = replace(known("tf1.4-py27-el7"), data={**known("tf1.4-py27-el7").data, "without_gpus": "lost"})
-    monkeypatch.setattr(stacks, "load_stack", lambda name: named if name == named.name else known(name))
+    load_stack = stacks.load_stack
+    stack = replace(load_stack("tf1.4-py27-el7"), data={**load_stack("tf1.4-py27-el7").data, "without_gpus": "lost"})
+    monkeypatch.setattr(stacks, "load_stack", lambda name: stack if name == stack.name else load_stack(name))
     (problem,) = edge("tf1.4-py27-el7").problems
     assert "none is called 'lost'" in problem
 
@@ -274,10 +274,10 @@ def test_a_host_that_got_its_first_gpu_needs_the_other_form() -> None:
     name = made(*both()).hosts["edge1"]["environment"]
     locks = [stacks.load_stack("tf1.4-py27-el7").lock(), stacks.load_stack("tf1.4-cpu-py27-el7").lock()]
     gpu_form, cpu_form = (lock.section_digest("tensorflow") for lock in locks)
-    there = {"current": name, "receipts": {}, "environments": {name: {"problem": None, "lock": cpu_form}}}
-    assert made(*both(deeplearning=there)).problems == []
-    there["environments"][name]["lock"] = gpu_form
-    (problem,) = made(*both(deeplearning=there)).problems
+    facts = {"current": name, "receipts": {}, "environments": {name: {"problem": None, "lock": cpu_form}}}
+    assert made(*both(deeplearning=facts)).problems == []
+    facts["environments"][name]["lock"] = gpu_form
+    (problem,) = made(*both(deeplearning=facts)).problems
     assert problem.startswith(f"edge1: {name} was installed there as on hosts with GPUs, but the host has 0 now.")
 
 
@@ -300,8 +300,8 @@ def test_a_wheel_that_is_linked_to_the_driver_gets_cudas_libraries_beside_it(mon
 def test_the_white_papers_set_takes_the_cudnn_that_exists_as_an_archive_only() -> None:
     gpu = made(host(deeplearning_request="tf1.4-py27-el7", **ACCEPTED)).hosts["data1"]["gpu"]
     assert (gpu["cudnn_versions"], gpu["cudnn_source"]) == ([{"version": "6.0.21", "cuda": "8.0"}], "tarball")
-    pinned = made(host(deeplearning_request="tf1.4-py27-el7", cudnn_source="package", **ACCEPTED)).hosts["data1"]
-    assert pinned["gpu"]["cudnn_source"] == "package"
+    host_plan = made(host(deeplearning_request="tf1.4-py27-el7", cudnn_source="package", **ACCEPTED)).hosts["data1"]
+    assert host_plan["gpu"]["cudnn_source"] == "package"
 
 
 def test_a_stack_for_the_cpu_decides_nothing() -> None:

@@ -121,9 +121,9 @@ def command(ready: Any, asked: Any, *arguments: str, epochs: str = "2") -> list[
 
 def run(ready: Any, asked: Any, *arguments: str, epochs: str = "2") -> SimpleNamespace:
     words = command(ready, asked, *arguments, epochs=epochs)
-    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=60)
-    table = [line.split(None, 6) for line in done.stdout.splitlines() if not re.match(r"\d+ (of|trials)", line)]
-    return SimpleNamespace(code=done.returncode, output=done.stdout, error=done.stderr, table=table)
+    completed = subprocess.run(words, capture_output=True, text=True, check=False, timeout=60)
+    table = [line.split(None, 6) for line in completed.stdout.splitlines() if not re.match(r"\d+ (of|trials)", line)]
+    return SimpleNamespace(code=completed.returncode, output=completed.stdout, error=completed.stderr, table=table)
 
 
 def prepared(ready: Any, asked: Any, *arguments: str, spark: tuple[int, int] = (3, 5)) -> Any:
@@ -143,25 +143,25 @@ def starts(ready: Any) -> list[int]:
 
 def test_trials_are_compared_and_a_bad_one_ends_alone(ready: Any) -> None:
     ready.gpus = "5"
-    done = run(ready, SPACE, "--executors", "2")
-    assert done.code == 1, done.error
-    assert done.table[0] == ["ACCURACY", "EPOCHS", "GPUS", "LAYERS", "RATE", "SECONDS", "HOST  STATUS"]
-    assert [row[:5] for row in done.table[1:5]] == [
+    outcome = run(ready, SPACE, "--executors", "2")
+    assert outcome.code == 1, outcome.error
+    assert outcome.table[0] == ["ACCURACY", "EPOCHS", "GPUS", "LAYERS", "RATE", "SECONDS", "HOST  STATUS"]
+    assert [row[:5] for row in outcome.table[1:5]] == [
         ["1", "2", "5", "2", "0.5"],
         ["0.5", "2", "5", "1", "0.5"],
         ["0.2", "2", "5", "2", "0.1"],
         ["0.1", "2", "5", "1", "0.1"],
     ]
-    failed = "failed: ValueError: no more than two layers (exit status 1)"
-    assert [row[-1].split(None, 1)[1] for row in done.table[5:]] == [failed] * 2
+    failure = "failed: ValueError: no more than two layers (exit status 1)"
+    assert [row[-1].split(None, 1)[1] for row in outcome.table[5:]] == [failure] * 2
     words = "tfos-submit: 4 of 6 trials are done. To see them: deeplearning tensorboard file://"
-    assert f"{words}{ready.output}" in done.error
-    found = trial(ready, "layers=2,rate=0.5")
-    assert found["parameters"] == {"layers": 2, "rate": 0.5}
-    assert found["metrics"] == {"accuracy": 1.0, "gpus": 5.0, "epochs": 2.0}
-    assert found["gpus"] == ["5"]
-    assert (found["status"], found["environment"], found["arguments"]) == ("done", "tf-0123456789ab", ["--epochs", "2"])
-    assert found["sha256"] == hashlib.sha256(TRAIN.encode()).hexdigest()
+    assert f"{words}{ready.output}" in outcome.error
+    entry = trial(ready, "layers=2,rate=0.5")
+    assert entry["parameters"] == {"layers": 2, "rate": 0.5}
+    assert entry["metrics"] == {"accuracy": 1.0, "gpus": 5.0, "epochs": 2.0}
+    assert entry["gpus"] == ["5"]
+    assert (entry["status"], entry["environment"], entry["arguments"]) == ("done", "tf-0123456789ab", ["--epochs", "2"])
+    assert entry["sha256"] == hashlib.sha256(TRAIN.encode()).hexdigest()
     (code,) = ready.output.glob("code-*/train.py")
     assert code.read_text() == TRAIN
     assert trial(ready, "layers=3,rate=0.5")["said"][-1] == "ValueError: no more than two layers"
@@ -185,9 +185,9 @@ def test_the_same_command_runs_only_what_is_missing_or_failed(ready: Any) -> Non
     run(ready, SPACE)
     (ready.output / "layers=1,rate=0.1/trial.json").write_text('{"status": "done", "metr')  # the driver was killed
     ready.script.write_text(TRAIN)
-    done = run(ready, {**SPACE, "rate": [0.1, 0.5, 0.9]})
-    assert "9 trials in" in done.output
-    assert "3 of them done before" in done.output
+    outcome = run(ready, {**SPACE, "rate": [0.1, 0.5, 0.9]})
+    assert "9 trials in" in outcome.output
+    assert "3 of them done before" in outcome.output
     assert starts(ready) == [1] * 9, "a trial that is repeated begins with an empty directory"
 
 
@@ -197,14 +197,14 @@ def test_what_another_script_did_is_not_compared_but_its_failures_are_replaced(r
     assert "0 of them done before" in run(ready, {"layers": [3, 1], "rate": [1]}).output
     other_arguments = run(ready, {"layers": [1, 2], "rate": [1]}, epochs="3")
     ready.script.write_text(TRAIN)
-    for done in (other_arguments, run(ready, {"layers": [1, 2], "rate": [1]})):
-        assert (done.code, "layers=1,rate=1 was made by another train.py" in done.error) == (1, True)
+    for outcome in (other_arguments, run(ready, {"layers": [1, 2], "rate": [1]})):
+        assert (outcome.code, "layers=1,rate=1 was made by another train.py" in outcome.error) == (1, True)
     assert not (ready.output / "layers=2,rate=1").exists()
 
 
 def test_a_lost_executor_is_one_row(ready: Any) -> None:
-    done = run(ready, {"layers": [9, 1], "rate": [1]})
-    assert (done.code, done.table[-1][-1].split(None, 1)) == (1, ["-", "failed: Command exited with code 137"])
+    outcome = run(ready, {"layers": [9, 1], "rate": [1]})
+    assert (outcome.code, outcome.table[-1][-1].split(None, 1)) == (1, ["-", "failed: Command exited with code 137"])
     assert trial(ready, "layers=1,rate=1")["status"] == "done"
     assert trial(ready, "layers=9,rate=1")["error"] == "Command exited with code 137"
 
@@ -253,15 +253,15 @@ def test_an_interrupted_job_keeps_what_is_done(ready: Any) -> None:
 def test_what_cannot_be_run_is_refused_before_submission(
     ready: Any, capsys: pytest.CaptureFixture[str], asked: Any, arguments: list[str], code: int, words: str
 ) -> None:
-    with pytest.raises((SystemExit, NotReady)) as refused:
+    with pytest.raises((SystemExit, NotReady)) as error:
         prepared(ready, asked, *arguments)
-    status = refused.value.code if isinstance(refused.value, SystemExit) else 3
-    assert (status, words in f"{refused.value} {capsys.readouterr().err}") == (code, True)
+    status = error.value.code if isinstance(error.value, SystemExit) else 3
+    assert (status, words in f"{error.value} {capsys.readouterr().err}") == (code, True)
 
 
 def test_what_is_for_one_run_is_refused(ready: Any) -> None:
-    done = run(ready, SPACE, "--local")
-    assert (done.code, "--local and --result are for one run of a script" in done.error) == (2, True)
+    outcome = run(ready, SPACE, "--local")
+    assert (outcome.code, "--local and --result are for one run of a script" in outcome.error) == (2, True)
     assert not (ready.tmp / "command").exists()
 
 
@@ -269,8 +269,8 @@ def test_a_host_that_submits_nothing_says_so(ready: Any, tmp_path: Path) -> None
     (tmp_path / "bin").mkdir()
     shutil.copy2(ready.command, tmp_path / "bin")
     words = [tmp_path / "bin/deeplearning", "grid", "train.py"]
-    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=60)
-    assert (done.returncode, "Log in on an edge node." in done.stderr) == (3, True)
+    completed = subprocess.run(words, capture_output=True, text=True, check=False, timeout=60)
+    assert (completed.returncode, "Log in on an edge node." in completed.stderr) == (3, True)
 
 
 @pytest.mark.parametrize(
@@ -289,13 +289,13 @@ def test_an_option_that_no_code_names_is_noticed(text: str, name: str, taken: bo
 
 
 def test_random_trials_are_the_same_each_time_and_in_their_ranges() -> None:
-    asked = {"rate": {"from": 0.001, "to": 0.1, "scale": "log"}, "layers": {"from": 1, "to": 3}, "kind": ["a", "b"]}
-    few, many = (list(grid.sets(asked, number).values()) for number in (20, 200))
+    space = {"rate": {"from": 0.001, "to": 0.1, "scale": "log"}, "layers": {"from": 1, "to": 3}, "kind": ["a", "b"]}
+    few, many = (list(grid.sets(space, number).values()) for number in (20, 200))
     assert few == many[:20]
     assert len(many) == 200
-    assert all(0.001 <= one["rate"] <= 0.1 for one in many)
-    assert 60 < sum(one["rate"] < 0.01 for one in many) < 140
-    assert ({one["layers"] for one in many}, {one["kind"] for one in many}) == ({1, 2, 3}, {"a", "b"})
+    assert all(0.001 <= values["rate"] <= 0.1 for values in many)
+    assert 60 < sum(values["rate"] < 0.01 for values in many) < 140
+    assert ({values["layers"] for values in many}, {values["kind"] for values in many}) == ({1, 2, 3}, {"a", "b"})
 
 
 def test_random_trials_have_no_repeats() -> None:
@@ -338,14 +338,14 @@ def test_numbers_of_a_result_are_metrics(text: str, metrics: dict[str, float]) -
     ],
 )
 def test_how_a_trial_ended_is_told(code: str, error: str) -> None:
-    found = grid_job.run([sys.executable, "-u", "-c", code], None)
-    assert (found["error"], found["status"]) == (error, "failed" if error else "done")
+    answer = grid_job.run([sys.executable, "-u", "-c", code], None)
+    assert (answer["error"], answer["status"]) == (error, "failed" if error else "done")
 
 
 def test_the_table_has_the_best_first_and_failures_last() -> None:
     def one(number: int, status: str, **metrics: float) -> dict[str, Any]:
-        known = {"error": "", "seconds": 1, "host": "h"}
-        return {**known, "parameters": {"n": number}, "metrics": metrics, "status": status}
+        defaults = {"error": "", "seconds": 1, "host": "h"}
+        return {**defaults, "parameters": {"n": number}, "metrics": metrics, "status": status}
 
     trials = [one(1, "done", loss=0.2), one(2, "failed", loss=0.1), one(3, "done", loss=0.3), one(4, "done", other=1)]
     assert [row[2] for row in grid.table(trials, ["n"], "loss", True)] == ["N", 1, 3, 4, 2]
