@@ -196,11 +196,11 @@ def test_of_two_publishers_at_once_each_completes_what_the_other_does_not_take(
     """As two `hdfs dfs -put -f` of the same files ended on the demo's HDFS: each lost drafts to the other one, and completed others."""
     command = tmp_path / "hadoop/bin/hdfs"
     whole = command.read_text()
-    lost = 'case $2 in *keras*) rm "$2._COPYING_"; echo "put: File does not exist: $2._COPYING_ (inode 16443)"; status=1 ;; *)'
-    command.write_text(whole.replace('mv "$2._COPYING_" "$2"', f'{lost} mv "$2._COPYING_" "$2" ;; esac'))
+    race = 'case $2 in *keras*) rm "$2._COPYING_"; echo "put: File does not exist: $2._COPYING_ (inode 16443)"; status=1 ;; *)'
+    command.write_text(whole.replace('mv "$2._COPYING_" "$2"', f'{race} mv "$2._COPYING_" "$2" ;; esac'))
     problem = cluster.run("published")["problem"]
     assert "put: File does not exist" in problem
-    assert [name for name in ("keras", "six") if any(name in one for one in cluster.names())] == ["six"]
+    assert [name for name in ("keras", "six") if any(name in wheel_name for wheel_name in cluster.names())] == ["six"]
     command.write_text(whole)
     staged_wheels.clear(str(cluster.staged))
     assert "1 of 4 wheels are not read" in cluster.run("read")["problem"]
@@ -245,5 +245,5 @@ def test_only_what_the_tree_does_not_have_is_read(cluster: Cluster, kind: str) -
     if kind == "a repair":
         cluster.site.everything()
         (cluster.site.packages / "keras.py").write_text("damaged")
-    found = through_hdfs.missing(str(cluster.site.path), cluster.site.lock)
-    assert [entry["project"] for entry in found] == ["keras"]
+    missing_entries = through_hdfs.missing(str(cluster.site.path), cluster.site.lock)
+    assert [entry["project"] for entry in missing_entries] == ["keras"]

@@ -84,8 +84,8 @@ def test_a_local_user_cannot_hold_it(tmp_path):
     with HostLock("Spark", 1, str(tmp_path)):
         pass
     program = f"import os; os.setuid(65534); os.open({str(tmp_path / '.lock')!r}, os.O_RDONLY)"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
-    assert "PermissionError" in done.stderr
+    completed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert "PermissionError" in completed.stderr
 
 
 def test_a_link_in_its_place_is_not_followed(tmp_path):
