@@ -175,9 +175,9 @@ def test_an_archive_that_the_role_knows_needs_no_entry_or_no_sha256(archives: di
 @pytest.mark.parametrize("role", ROLES)
 def test_every_default_of_a_role_is_accepted(role: str) -> None:
     defaults = yaml.safe_load((REPOSITORY / "roles" / role / "defaults" / "main.yml").read_text(encoding="utf-8"))
-    required = {name for name, found in KNOWN.items() if found.role == role and found.spec.get("required")}
-    given = {name for name in defaults if name not in required | inputs.reserved(REPOSITORY)}
-    assert problems(**{name: defaults[name] for name in given}) == []
+    required = {name for name, entry in KNOWN.items() if entry.role == role and entry.spec.get("required")}
+    optional_names = {name for name in defaults if name not in required | inputs.reserved(REPOSITORY)}
+    assert problems(**{name: defaults[name] for name in optional_names}) == []
 
 
 @pytest.mark.parametrize("role", ROLES)
@@ -206,28 +206,28 @@ def test_no_value_ends_in_an_exception(name: str) -> None:
 
 def test_every_limit_belongs_to_an_input_and_every_form_is_there() -> None:
     assert set(forms.limits()) <= set(KNOWN) | set(NESTED)
-    named = {row[key] for row in forms.limits().values() for key in ("form", "keys", "values") if key in row}
-    assert named - {"archive", "text"} <= set(forms.table()["forms"])
-    used = named | {"sha256", "source", "host", "stack"}  # the code names these
-    assert set(forms.table()["forms"]) - used == set()
+    limit_forms = {row[key] for row in forms.limits().values() for key in ("form", "keys", "values") if key in row}
+    assert limit_forms - {"archive", "text"} <= set(forms.table()["forms"])
+    used_forms = limit_forms | {"sha256", "source", "host", "stack"}  # the code names these
+    assert set(forms.table()["forms"]) - used_forms == set()
 
 
 @pytest.mark.parametrize("name", sorted(KNOWN.keys() | NESTED.keys()))
 def test_every_input_has_a_form(name: str) -> None:
     """A type is none: a boolean, choices, a range, a form, or keys whose values have one; or no site sets it."""
-    given = {**KNOWN, **NESTED}[name]
-    limits, options = given.limits, given.spec.get("options")
+    definition = {**KNOWN, **NESTED}[name]
+    limits, options = definition.limits, definition.spec.get("options")
     checked_by_type = ("bool", "request", "batch", "canary", "parts")
-    if name.partition(".")[0] in inputs.reserved(REPOSITORY) or given.type in checked_by_type:
+    if name.partition(".")[0] in inputs.reserved(REPOSITORY) or definition.type in checked_by_type:
         return
-    if given.type == "int":
+    if definition.type == "int":
         assert {"min", "max"} <= set(limits)
     elif options:
         assert {f"{name}.{key}" for key in options} <= set(NESTED)
-    elif given.type == "dict":
+    elif definition.type == "dict":
         assert {"keys", "values"} <= set(limits) or limits.get("form") == "archive"
     else:
-        assert given.spec.get("choices") or limits.get("form")
+        assert definition.spec.get("choices") or limits.get("form")
 
 
 def test_the_inputs_that_a_reader_of_a_host_is_asked_for_are_those_of_the_table() -> None:
@@ -254,9 +254,9 @@ def test_what_only_the_playbooks_set_is_refused_with_another_value(name: str) ->
 
 @pytest.mark.parametrize("form", sorted(forms.table()["forms"]))
 def test_the_example_of_a_form_is_accepted(form: str) -> None:
-    given = forms.Input("x", "", {"type": "str"}, {"form": form})
+    definition = forms.Input("x", "", {"type": "str"}, {"form": form})
     example = forms.table()["forms"][form]["example"]
-    assert forms.convert(given, example) == example
+    assert forms.convert(definition, example) == example
 
 
 def test_the_page_of_all_inputs_is_current() -> None:
@@ -280,15 +280,15 @@ UNFIT = ("newest", "/etc", "../etc", "two words", "10.1", " ")
 
 def refused_examples(given: forms.Input) -> list[Any]:
     """Values that the input does not accept."""
-    found: list[Any] = [REFUSED[given.type]]
+    examples: list[Any] = [REFUSED[given.type]]
     form = given.limits.get("form")
     if given.spec.get("choices"):
-        found = [str(given.spec["choices"][0]).capitalize()]
+        examples = [str(given.spec["choices"][0]).capitalize()]
     elif given.type == "int":
-        found.append(given.limits["min"] - 1)
+        examples.append(given.limits["min"] - 1)
     elif given.type in ("str", "path") and form:
-        found.append(next(one for one in UNFIT if not forms.fits(form, one)))
-    return found
+        examples.append(next(text for text in UNFIT if not forms.fits(form, text)))
+    return examples
 
 
 @pytest.mark.parametrize("name", sorted(KNOWN.keys() - inputs.reserved(REPOSITORY)))

@@ -144,9 +144,9 @@ def test_requirements_are_read_from_a_wheel(tmp_path):
 
 
 def test_requirements_of_a_source_distribution_are_those_of_its_recipe(tmp_path):
-    sha256 = next(key for key, one in source_wheels.RECIPES.items() if one.wheel.startswith("absl_py"))
-    found = lock_maker.requirements_inside(tmp_path / "absl-py-0.15.0.tar.gz", sha256)
-    assert [str(item) for item in found] == ["six", 'enum34; python_version < "3.4"']
+    sha256 = next(key for key, recipe in source_wheels.RECIPES.items() if recipe.wheel.startswith("absl_py"))
+    requirements = lock_maker.requirements_inside(tmp_path / "absl-py-0.15.0.tar.gz", sha256)
+    assert [str(item) for item in requirements] == ["six", 'enum34; python_version < "3.4"']
 
 
 REFUSED = (
