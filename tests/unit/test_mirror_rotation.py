@@ -74,8 +74,8 @@ def test_a_file_of_the_site_comes_from_the_mirror_with_its_authority_and_without
     """The action verified_file, as the roles of the GPU layer use it; verified_archive fetches by the same lines."""
     address, _, path = (site / "old.url").read_text().partition("/wheels/")
     target = site / "by_the_action"
-    what = {"path": str(target), "sha256": hashlib.sha256(CONTENT).hexdigest(), "title": "The file", "remedy": "None."}
-    task = {"verified_file": {"source": f"{address}/wheels/{path}", **what}}
+    file = {"path": str(target), "sha256": hashlib.sha256(CONTENT).hexdigest(), "title": "The file", "remedy": "None."}
+    task = {"verified_file": {"source": f"{address}/wheels/{path}", **file}}
     variables = {**LOCAL, "address": address, "mirror_url": "{{ address }}/"}
     for ca, expected in (("new", 2), ("old", 0)):
         variables["mirror_ca"] = str(site / f"{ca}.ca")

@@ -198,8 +198,8 @@ def wait_until(condition: Callable[[], bool]) -> bool:
 def test_more_connections_than_threads_are_refused_at_once_and_served_later(mirror: Mirror) -> None:
     many = [mirror.open() for _ in range(8)]
     assert wait_until(lambda: mirror.ask("/wheels/")[0] == 503)
-    for one in many:
-        one.close()
+    for connection in many:
+        connection.close()
     assert wait_until(lambda: mirror.ask("/wheels/")[0] == 200)
 
 
@@ -208,13 +208,13 @@ def test_one_address_that_reads_slowly_leaves_connections_to_others(root: Path, 
     (root / "files/large").write_bytes(b"x" * 30_000_000)
     with running(interpreter, root) as mirror:  # with its own limits
         slow = [mirror.open() for _ in range(32)]
-        for one in slow:
-            one.sendall(b"GET /files/large HTTP/1.1\r\nHost: x\r\n\r\n")
-            assert one.recv(15) == b"HTTP/1.1 200 OK"
+        for connection in slow:
+            connection.sendall(b"GET /files/large HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert connection.recv(15) == b"HTTP/1.1 200 OK"
         assert mirror.open().recv(12) == b"HTTP/1.1 503"
         assert [mirror.ask(f"/wheels/{WHEEL}", source="127.0.0.2")[:2] for _ in range(40)] == [(200, CONTENT)] * 40
-        for one in slow:
-            one.close()
+        for connection in slow:
+            connection.close()
         assert wait_until(lambda: mirror.ask("/wheels/")[0] == 200), "its connections count no longer"
 
 
@@ -227,9 +227,9 @@ def test_twenty_clients_at_once_get_every_byte(root: Path) -> None:
 @pytest.mark.parametrize("place", ["/", "/home", "missing"])
 def test_a_directory_that_is_no_mirror_is_refused(place: str) -> None:
     command = [sys.executable, "-I", str(SERVER), f"--root={place}", "--port=0"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=False)
-    assert done.returncode == 1
-    assert done.stderr == (
+    completed = subprocess.run(command, capture_output=True, text=True, timeout=10, check=False)
+    assert completed.returncode == 1
+    assert completed.stderr == (
         f"mirror_server: {place} must be a directory that the role mirror filled, but it has no manifest.json. Run the role.\n"
     )
 
