@@ -54,8 +54,8 @@ def made(root: Path, name: str = "el9") -> Path:
     (place / "repodata").mkdir(parents=True)
     (place / "repodata" / "repomd.xml").write_text("<repomd/>")
     (place / "dkms-3.1.8-1.el9.noarch.rpm").write_bytes(b"package")
-    held = {"dkms-3.1.8-1.el9.noarch.rpm": hashlib.sha256(b"package").hexdigest()}
-    record = {"request": package_sets.digest(REQUEST), "packages": held, "elsewhere": ["kernel-devel"]}
+    packages = {"dkms-3.1.8-1.el9.noarch.rpm": hashlib.sha256(b"package").hexdigest()}
+    record = {"request": package_sets.digest(REQUEST), "packages": packages, "elsewhere": ["kernel-devel"]}
     (place / package_sets.RECORD).write_text(json.dumps(record))
     return place
 
@@ -103,8 +103,8 @@ def test_a_removal_takes_sets_and_what_a_killed_run_left_and_nothing_else(tmp_pa
     (tmp_path / "rpm" / "el8").mkdir()
     (tmp_path / "rpm" / "el8" / "site.rpm").write_bytes(b"the site's")
     (tmp_path / "rpm" / "el9" / "site.txt").write_text("the site's")
-    for left in (".el9.new-4711", ".el9.new-work-4711", ".el9.old"):
-        (tmp_path / "rpm" / left).mkdir()
+    for leftover in (".el9.new-4711", ".el9.new-work-4711", ".el9.old"):
+        (tmp_path / "rpm" / leftover).mkdir()
     announced = mirror_removal.remove(str(tmp_path), keep_root=False, dry=True)
     assert (tmp_path / "rpm/el9/set.json").exists()
     assert mirror_removal.remove(str(tmp_path), keep_root=False) == announced
