@@ -21,13 +21,13 @@ ALERTS = Path(__file__).resolve().parents[2] / "examples" / "prometheus" / "aler
 
 @pytest.fixture(scope="module")
 def site() -> dict[str, Any]:
-    found = report_sample.sample(60)
-    (silent,) = [entry for entry in found["hosts"] if entry["host"] == "data0030"]
+    report = report_sample.sample(60)
+    (silent,) = [entry for entry in report["hosts"] if entry["host"] == "data0030"]
     silent["gpu_check"] = {"problem": "gpu-check gave no answer", "passed": [], "failed": {}, "skipped": {}}
-    (off,) = [entry for entry in found["hosts"] if entry["host"] == "data0031"]
+    (off,) = [entry for entry in report["hosts"] if entry["host"] == "data0031"]
     off["gpu_check"]["failed"]["persistence"] = "Persistence must be on"
-    found["problems"] = ["CDSW requires the same make and model of GPU"]
-    return found
+    report["problems"] = ["CDSW requires the same make and model of GPU"]
+    return report
 
 
 @pytest.fixture(scope="module")
@@ -79,22 +79,22 @@ def rules() -> list[dict[str, Any]]:
 
 
 def test_alerts_ask_for_metrics_and_questions_that_are_written(metrics: list[str]) -> None:
-    written = {re.split(r"[{ ]", line)[0] for line in metrics}
-    assert written == set(report_metrics.METRICS)
+    metric_names = {re.split(r"[{ ]", line)[0] for line in metrics}
+    assert metric_names == set(report_metrics.METRICS)
     for rule in rules():
-        assert set(re.findall(r"deeplearning_\w+", rule["expr"])) <= written
+        assert set(re.findall(r"deeplearning_\w+", rule["expr"])) <= metric_names
         for names in re.findall(r'check[=!]~?"([^"]*)"', rule["expr"]):
-            asked = {"driver_runs", *report_reader.ALWAYS, *report_reader.WITH_DRIVER}
-            assert set(names.split("|")) <= asked
+            questions = {"driver_runs", *report_reader.ALWAYS, *report_reader.WITH_DRIVER}
+            assert set(names.split("|")) <= questions
 
 
 def promtool(*arguments: str, text: str = "") -> str:
     program = shutil.which("promtool")
     if program is None:
         pytest.skip("promtool is not installed (Debian: the package prometheus)")
-    done = subprocess.run([program, *arguments], input=text, capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout + done.stderr
+    process = subprocess.run([program, *arguments], input=text, capture_output=True, text=True, timeout=60, check=False)
+    assert process.returncode == 0, process.stdout + process.stderr
+    return process.stdout + process.stderr
 
 
 def test_promtool_accepts_the_metrics(site: dict[str, Any]) -> None:
@@ -131,7 +131,7 @@ def test_promtool_raises_each_alert_for_its_hosts_and_no_others(metrics: list[st
     severities = {rule["alert"]: rule["labels"] for rule in rules()}
 
     def alert(time: str, name: str, hosts: list[dict[str, str]]) -> dict[str, Any]:
-        expected = [{"exp_labels": {**found, **severities[name]}} for found in hosts]
+        expected = [{"exp_labels": {**labels, **severities[name]}} for labels in hosts]
         return {"eval_time": time, "alertname": name, "exp_alerts": expected}
 
     alerts = [alert("2h", name, hosts) for name, hosts in EXPECTED.items()]
