@@ -60,9 +60,9 @@ def test_any_property_of_hadoop_itself_changes_alone_and_back_to_the_same_bytes(
     head, *tail = DEFAULTS[release].replace(b"</configuration>", b"").split(b"<property>")
     for data in (b"<property>".join([head, *tail[n : n + 20]]) + b"</configuration>" for n in range(0, len(tail), 20)):
         for name in (values := hadoop_files.xml_values(data)):
-            changed = hadoop_files.xml_with(data, name, hadoop_files.element("a<b&c"))
-            assert hadoop_files.xml_values(changed) == {**values, name: "a<b&c"}, name
-            assert hadoop_files.xml_with(changed, name, hadoop_files.xml_raw(data, name)) == data, name
+            new_data = hadoop_files.xml_with(data, name, hadoop_files.element("a<b&c"))
+            assert hadoop_files.xml_values(new_data) == {**values, name: "a<b&c"}, name
+            assert hadoop_files.xml_with(new_data, name, hadoop_files.xml_raw(data, name)) == data, name
 
 
 INCLUDES = b'<configuration xmlns:xi="http://www.w3.org/2001/XInclude"><xi:include href="a"/></configuration>'
@@ -163,12 +163,12 @@ def test_a_differing_value_of_the_site_stops_before_any_file_changes(conf: Conf)
 def test_the_calculator_of_hadoops_own_file_is_nobodys_choice_and_comes_back(conf: Conf) -> None:
     name, package = "yarn.scheduler.capacity.resource-calculator", "org.apache.hadoop.yarn.util.resource"
     scheduler = conf.site.with_name("capacity-scheduler.xml")
-    own = hadoop_files.xml_with(SITE, name, hadoop_files.element(f"{package}.DefaultResourceCalculator"))
-    scheduler.write_bytes(own)
+    content = hadoop_files.xml_with(SITE, name, hadoop_files.element(f"{package}.DefaultResourceCalculator"))
+    scheduler.write_bytes(content)
     conf.run({str(scheduler): {name: f"{package}.DominantResourceCalculator"}})
     assert conf.values(scheduler)[name] == f"{package}.DominantResourceCalculator"
     conf.run({})
-    assert scheduler.read_bytes() == own
+    assert scheduler.read_bytes() == content
 
 
 def test_what_the_site_has_already_stays_after_the_removal(conf: Conf) -> None:
@@ -200,12 +200,12 @@ def test_another_request_changes_what_this_project_set(conf: Conf) -> None:
 
 
 def test_a_link_to_the_file_stays_a_link(conf: Conf) -> None:
-    real = conf.site.with_name("real.xml")
-    conf.site.rename(real)
-    conf.site.symlink_to(real)
+    target = conf.site.with_name("real.xml")
+    conf.site.rename(target)
+    conf.site.symlink_to(target)
     conf.run(conf.files)
     assert conf.site.is_symlink()
-    assert conf.values(real)[DEVICES] == "auto"
+    assert conf.values(target)[DEVICES] == "auto"
 
 
 def test_check_mode_writes_nothing(conf: Conf) -> None:
@@ -248,9 +248,9 @@ def test_a_file_that_cannot_be_read_is_named(conf: Conf) -> None:
 def test_container_executor_cfg_changes_by_section() -> None:
     text = b"a=1\n\n[gpu]\nmodule.enabled=false\n\n[cgroups]\n  root = /cg  \n"
     assert hadoop_files.cfg_values(text) == {"a": "1", "[gpu] module.enabled": "false", "[cgroups] root": "/cg"}
-    changed = hadoop_files.cfg_with(text, "[cgroups] yarn-hierarchy", "yarn-hierarchy=/yarn")
-    assert changed == text + b"yarn-hierarchy=/yarn\n"
-    assert hadoop_files.cfg_with(changed, "[cgroups] yarn-hierarchy", None) == text
+    new_text = hadoop_files.cfg_with(text, "[cgroups] yarn-hierarchy", "yarn-hierarchy=/yarn")
+    assert new_text == text + b"yarn-hierarchy=/yarn\n"
+    assert hadoop_files.cfg_with(new_text, "[cgroups] yarn-hierarchy", None) == text
     assert hadoop_files.cfg_with(text, "[gpu] module.enabled", "module.enabled=true") == text.replace(b"false", b"true")
 
 
@@ -258,20 +258,20 @@ def test_container_executor_cfg_is_read_as_the_program_reads_it() -> None:
     """configuration.c of 3.3: # begins a comment anywhere, a key with nothing before it is not set, and of two the first counts (get_section_value)."""
     text = b"[gpu]#of the site\nmodule.enabled=## true or no\n[cgroups]\nroot=/a # why\nroot=/b\n#[docker]\n#root=/c\n"
     assert hadoop_files.cfg_values(text) == {"[cgroups] root": "/a"}
-    changed = hadoop_files.cfg_with(text, "[gpu] module.enabled", "module.enabled=true")
-    assert hadoop_files.cfg_values(changed) == {"[gpu] module.enabled": "true", "[cgroups] root": "/a"}
-    assert hadoop_files.cfg_with(changed, "[gpu] module.enabled", None) == text
+    new_text = hadoop_files.cfg_with(text, "[gpu] module.enabled", "module.enabled=true")
+    assert hadoop_files.cfg_values(new_text) == {"[gpu] module.enabled": "true", "[cgroups] root": "/a"}
+    assert hadoop_files.cfg_with(new_text, "[gpu] module.enabled", None) == text
     before = hadoop_files.cfg_raw(text, "[cgroups] root")
-    changed = hadoop_files.cfg_with(text, "[cgroups] root", "root=/d")
-    assert hadoop_files.cfg_values(changed)["[cgroups] root"] == "/d"
-    assert hadoop_files.cfg_with(changed, "[cgroups] root", before) == text
+    new_text = hadoop_files.cfg_with(text, "[cgroups] root", "root=/d")
+    assert hadoop_files.cfg_values(new_text)["[cgroups] root"] == "/d"
+    assert hadoop_files.cfg_with(new_text, "[cgroups] root", before) == text
 
 
 def test_lines_may_end_as_on_windows() -> None:
     data = SITE.replace(b"\n", b"\r\n")
-    changed = hadoop_files.xml_with(data, DEVICES, hadoop_files.element("auto"))
-    assert changed.count(b"\n") == changed.count(b"\r\n")
-    assert hadoop_files.xml_with(changed, DEVICES, None) == data
+    new_data = hadoop_files.xml_with(data, DEVICES, hadoop_files.element("auto"))
+    assert new_data.count(b"\n") == new_data.count(b"\r\n")
+    assert hadoop_files.xml_with(new_data, DEVICES, None) == data
 
 
 def test_a_record_that_cannot_be_read_is_not_forgotten(conf: Conf) -> None:

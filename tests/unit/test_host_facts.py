@@ -82,10 +82,10 @@ def test_an_answer_that_has_no_sense_is_one_line_with_the_hosts_name_and_stops_n
 ) -> None:
     answer = invented_hosts.answer()
     part, _, key = place.rpartition(".")
-    changed = answer[part] if part else answer
-    changed[key] = value
+    section = answer[part] if part else answer
+    section[key] = value
     if value is GONE:
-        del changed[key]
+        del section[key]
     hosts = [host_of(name, ["masters"], {}, invented_hosts.answer()) for name in ("data2", "data3")]
     hosts.append(host_of("edge1", ["edge_nodes"], {}, None))
     plan_ = plan.make_plan([host_of("data1", ["data_nodes"], {}, answer), *hosts], REPOSITORY)

@@ -193,8 +193,8 @@ def test_the_command_leaves_the_directory_and_the_variables_of_the_ssh_user(
 def test_a_command_that_hangs_is_reported_and_counts_as_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(host_system, "COMMAND_TIMEOUT", 0.2)
     reader = host_reader.Reader("/")
-    for failing in ("false", f"{os.devnull}-missing"):
-        assert reader.output([failing]) is None
+    for command in ("false", f"{os.devnull}-missing"):
+        assert reader.output([command]) is None
     assert reader.unanswered == [], "a command that fails answers nothing"
     assert reader.output(["sleep", "60"]) is None
     assert reader.unanswered == ["sleep 60 did not end within 0.2 s"]
@@ -231,8 +231,8 @@ def test_a_gpu_that_no_table_can_have_is_read_with_its_capability(
     device: str, output: str | None, capability: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pci(tmp_path, "0000:3b:00.0", "10de", device[2:], "030200")
-    loaded = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.95.05  Sat Apr  6 03:07:24 CDT 2019\n"
-    write(tmp_path, {"/proc/driver/nvidia/version": loaded, "/usr/bin/nvidia-smi": ""})
+    version_text = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.95.05  Sat Apr  6 03:07:24 CDT 2019\n"
+    write(tmp_path, {"/proc/driver/nvidia/version": version_text, "/usr/bin/nvidia-smi": ""})
     commands: list[list[str]] = []
 
     def answer(self: Any, argv: list[str], accepted: tuple[int, ...] = (0,)) -> str | None:

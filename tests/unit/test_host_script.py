@@ -70,8 +70,8 @@ def test_one_command_carries_the_script(tmp_path: Path) -> None:
     command = host_script.one_command('import json, sys, os\nprint(json.dumps({"here": os.getcwd()}))\n')
     completed = subprocess.run(["/bin/sh", "-c", command], capture_output=True, text=True, cwd=tmp_path, check=True)
     assert host_script.parse(0, completed.stdout, completed.stderr) == {"here": "/"}
-    packed = host_script.one_command(verify.probe_script({"gpu_count": 2}))
-    assert len(packed) < 128 * 1024
+    line = host_script.one_command(verify.probe_script({"gpu_count": 2}))
+    assert len(line) < 128 * 1024
 
 
 @pytest.mark.parametrize(
@@ -92,10 +92,10 @@ def test_a_host_that_does_not_answer_is_described(status: int, output: str, erro
 
 @pytest.mark.parametrize("status", [1, 255])
 def test_what_a_host_said_last_is_one_line_of_limited_length(status: int) -> None:
-    with pytest.raises(host_script.NoAnswer) as caught:
+    with pytest.raises(host_script.NoAnswer) as error:
         host_script.parse(status, "", "first\n" + "\x1b[2Jx" * 1_000_000)
-    assert str(caught.value).isprintable()
-    assert len(str(caught.value)) < 400
+    assert str(error.value).isprintable()
+    assert len(str(error.value)) < 400
 
 
 def test_a_number_of_any_length_is_read() -> None:

@@ -158,9 +158,9 @@ def texts(directory: Path) -> dict[str, str]:
 
 
 def check(host: Host, asked: Asked, name: str, directory: Path) -> None:
-    planned = made(host, name, grouped=True)
-    assert "data2" in planned.hosts, "another host is planned for, whatever this one answers"
-    for line in [planned.table(), *planned.warnings, *planned.problems, *planned.reboots]:
+    plan_ = made(host, name, grouped=True)
+    assert "data2" in plan_.hosts, "another host is planned for, whatever this one answers"
+    for line in [plan_.table(), *plan_.warnings, *plan_.problems, *plan_.reboots]:
         assert all(part.isprintable() and not part.strip().startswith(FORGED) for part in line.splitlines()), line
     report_ = reported(host, asked, name, directory)
     assert [entry["host"] for entry in report_["hosts"]] == ["data1", "data2"]
@@ -197,10 +197,10 @@ def test_whatever_a_host_answers_plan_and_report_end_with_rows(name: str, tmp_pa
         (refusals if host.facts is None else let_in).append((label, host, answers))
     assert len(refusals) > 1000
     assert len(let_in) > 500
-    seeded = random.Random(25)  # noqa: S311 (a sample, not a secret)
+    generator = random.Random(25)  # noqa: S311 (a sample, not a secret)
     for label, host, answers in [
-        *seeded.sample(refusals, min(len(refusals), SAMPLE // 10)),
-        *seeded.sample(let_in, min(len(let_in), SAMPLE)),
+        *generator.sample(refusals, min(len(refusals), SAMPLE // 10)),
+        *generator.sample(let_in, min(len(let_in), SAMPLE)),
     ]:
         try:
             check(host, answers, name, tmp_path)

@@ -128,10 +128,10 @@ def test_a_wrong_value_is_refused_with_its_name_and_what_is_accepted(name: str, 
     ],
 )
 def test_a_right_value_is_converted_to_its_type(name: str, value: Any, converted: Any) -> None:
-    checked = inputs.check({name: value}, REPOSITORY)
-    assert checked.problems == []
-    assert checked.values[name] == converted
-    assert type(checked.values[name]) is type(converted)
+    result = inputs.check({name: value}, REPOSITORY)
+    assert result.problems == []
+    assert result.values[name] == converted
+    assert type(result.values[name]) is type(converted)
 
 
 @pytest.mark.parametrize("value", [*forms.TRUE, *forms.FALSE, "TRUE", "Off", True, False, 0, 1])
@@ -175,8 +175,8 @@ def test_an_archive_that_the_role_knows_needs_no_entry_or_no_sha256(archives: di
 @pytest.mark.parametrize("role", ROLES)
 def test_every_default_of_a_role_is_accepted(role: str) -> None:
     defaults = yaml.safe_load((REPOSITORY / "roles" / role / "defaults" / "main.yml").read_text(encoding="utf-8"))
-    required = {name for name, entry in KNOWN.items() if entry.role == role and entry.spec.get("required")}
-    optional_names = {name for name in defaults if name not in required | inputs.reserved(REPOSITORY)}
+    required_names = {name for name, entry in KNOWN.items() if entry.role == role and entry.spec.get("required")}
+    optional_names = {name for name in defaults if name not in required_names | inputs.reserved(REPOSITORY)}
     assert problems(**{name: defaults[name] for name in optional_names}) == []
 
 
@@ -187,11 +187,11 @@ def test_every_default_is_an_input_of_the_role(role: str) -> None:
 
 
 def test_every_variable_that_the_playbooks_compute_from_is_an_input() -> None:
-    computed = yaml.safe_load((REPOSITORY / "playbooks/group_vars/all.yml").read_text(encoding="utf-8"))
+    variables = yaml.safe_load((REPOSITORY / "playbooks/group_vars/all.yml").read_text(encoding="utf-8"))
     templates = Environment(extensions=[])  # noqa: S701 (nothing is rendered)
     templates.filters.update(dict.fromkeys(("bool", "split", "stack_artifacts", "stack_lock", "stack_file"), str))
-    parsed = [templates.parse(str(value)) for value in computed.values()]
-    names = set().union(*map(meta.find_undeclared_variables, parsed)) - set(computed)
+    syntax_trees = [templates.parse(str(value)) for value in variables.values()]
+    names = set().union(*map(meta.find_undeclared_variables, syntax_trees)) - set(variables)
     assert names - {"groups", "inventory_dir", "inventory_hostname", "plan", "playbook_dir"} <= set(KNOWN)
 
 
@@ -217,8 +217,8 @@ def test_every_input_has_a_form(name: str) -> None:
     """A type is none: a boolean, choices, a range, a form, or keys whose values have one; or no site sets it."""
     definition = {**KNOWN, **NESTED}[name]
     limits, options = definition.limits, definition.spec.get("options")
-    checked_by_type = ("bool", "request", "batch", "canary", "parts")
-    if name.partition(".")[0] in inputs.reserved(REPOSITORY) or definition.type in checked_by_type:
+    checked_types = ("bool", "request", "batch", "canary", "parts")
+    if name.partition(".")[0] in inputs.reserved(REPOSITORY) or definition.type in checked_types:
         return
     if definition.type == "int":
         assert {"min", "max"} <= set(limits)
@@ -248,8 +248,8 @@ def test_a_list_has_each_entry_once() -> None:
 def test_what_only_the_playbooks_set_is_refused_with_another_value(name: str) -> None:
     (problem,) = problems(**{name: "/etc"})
     assert problem == f"{name} must not be set: only the playbooks set it. Remove it from the inventory."
-    computed = inputs.playbook_values(REPOSITORY)
-    assert problems(**{name: computed[name]} if name in computed else {}) == []
+    values = inputs.playbook_values(REPOSITORY)
+    assert problems(**{name: values[name]} if name in values else {}) == []
 
 
 @pytest.mark.parametrize("form", sorted(forms.table()["forms"]))
@@ -304,8 +304,8 @@ def test_a_vaulted_value_is_not_shown() -> None:
 
 
 def test_a_misspelt_input_is_a_warning_and_a_sites_own_variable_is_none() -> None:
-    checked = inputs.check({"cuda_version": "12.2", "cuda_rack": "b4", "nvidia_smi_path": "/x"}, REPOSITORY)
-    assert checked.warnings == ["cuda_version is not an input of this project and is not used; cuda_versions is one."]
+    result = inputs.check({"cuda_version": "12.2", "cuda_rack": "b4", "nvidia_smi_path": "/x"}, REPOSITORY)
+    assert result.warnings == ["cuda_version is not an input of this project and is not used; cuda_versions is one."]
 
 
 def test_one_variable_names_the_ca_of_the_mirror() -> None:

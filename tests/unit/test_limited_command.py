@@ -15,25 +15,25 @@ UNLIMITED = {f"{prefix}{name}" for prefix in ("", "ansible.builtin.") for name i
 
 
 def test_a_program_that_does_not_end_is_ended_with_what_it_started_and_named(tmp_path: Path) -> None:
-    alive = tmp_path / "alive"
-    script = f"echo begun; (sleep 3; touch {alive}) & sleep 60"
-    began = time.monotonic()
+    marker = tmp_path / "alive"
+    script = f"echo begun; (sleep 3; touch {marker}) & sleep 60"
+    start = time.monotonic()
     result = run("limited_command", argv=["sh", "-c", script], timeout=1)
-    assert time.monotonic() - began < 30
+    assert time.monotonic() - start < 30
     assert (result["failed"], result["rc"], result["stdout"]) == (True, 124, "begun")
     assert result["msg"] == f"sh -c {script} did not end within 1 s"
     assert result["stderr"] == result["msg"]  # what a task reads that decides itself
     time.sleep(3)
-    assert not alive.exists()
+    assert not marker.exists()
 
 
 def test_it_answers_with_status_and_output(tmp_path: Path) -> None:
     result = run("limited_command", argv=["sh", "-c", "echo out; echo err >&2; exit 3"])
     assert (result["failed"], result["rc"], result["stdout"], result["stderr"]) == (True, 3, "out", "err")
     assert run("limited_command", argv=["true"])["changed"]
-    missing = run("limited_command", argv=["grubby-of-nobody"])
-    assert missing["rc"] == 127
-    assert "grubby-of-nobody cannot be run: No such file or directory" in missing["stderr"]
+    failure = run("limited_command", argv=["grubby-of-nobody"])
+    assert failure["rc"] == 127
+    assert "grubby-of-nobody cannot be run: No such file or directory" in failure["stderr"]
 
 
 @pytest.mark.parametrize(("option", "path", "runs"), [

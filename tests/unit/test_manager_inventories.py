@@ -141,8 +141,8 @@ def test_a_host_name_that_is_none_is_left_out_and_the_others_are_served(cloudera
     cloudera.hosts[1]["hostname"] = "-oProxyCommand=x"
     site = Site(tmp_path, cloudera)
     assert members(site.list(), "data_nodes") == ["data02"]
-    left_out = "Cloudera Manager lists a host '-oProxyCommand=x' that is left out."
-    assert f"{left_out} It has '-oProxyCommand=x' for name, which must be a host name" in site.said
+    warning = "Cloudera Manager lists a host '-oProxyCommand=x' that is left out."
+    assert f"{warning} It has '-oProxyCommand=x' for name, which must be a host name" in site.said
 
 
 def test_an_address_that_is_none_never_becomes_one(cloudera: Cloudera, ambari: AmbariServer, tmp_path: Path) -> None:

@@ -91,8 +91,8 @@ def test_a_name_with_any_character_stays_one_part_of_the_path(cloudera: Cloudera
 
 
 def test_one_session_for_all_requests_and_a_token_in_place_of_a_password(cloudera: Cloudera) -> None:
-    token = client(cloudera, Login(token="t0ken"))  # noqa: S106
-    token.clusters()
+    token_client = client(cloudera, Login(token="t0ken"))  # noqa: S106
+    token_client.clusters()
     assert set(cloudera.authorizations) == {"Bearer t0ken"}
 
 
@@ -121,11 +121,11 @@ def test_a_fault_is_a_sentence_within_its_time(
     manager_client = client(cloudera)
     assert manager_client.api == "/api/v19"
     cloudera.faults["/api/v19/hosts"] = [fault]
-    begin = time.monotonic()
+    start = time.monotonic()
     text = sentence(manager_client.hosts, kind)
     assert words in text
     assert f"Cloudera Manager at {cloudera.url}/api/v19/hosts " in text  # without the query
-    assert time.monotonic() - begin < 3
+    assert time.monotonic() - start < 3
 
 
 def test_a_wrong_password(cloudera: Cloudera) -> None:
@@ -172,9 +172,9 @@ def test_busy_for_ever_ends(cloudera: Cloudera, monkeypatch: pytest.MonkeyPatch)
 
 def test_a_pause_beyond_the_total_is_not_waited_for(cloudera: Cloudera) -> None:
     cloudera.faults["/api/v19/clusters"] = ["503 3600"]
-    begin = time.monotonic()
+    start = time.monotonic()
     sentence(client(cloudera).clusters, Unavailable)
-    assert time.monotonic() - begin < 2
+    assert time.monotonic() - start < 2
 
 
 def test_everything_together_has_a_limit(cloudera: Cloudera) -> None:
@@ -209,8 +209,8 @@ def test_an_own_ca_is_the_only_one_that_counts(tmp_path: Path) -> None:
     with serving(Cloudera(), certificate) as manager:
         assert len(client(manager, ca=str(ca)).clusters()) == 1
         request_count = len(manager.requests)
-        for wrong in ({"ca": str(other_ca)}, {}):
-            text = sentence(client(manager, **wrong).clusters, Unavailable)
+        for options in ({"ca": str(other_ca)}, {}):
+            text = sentence(client(manager, **options).clusters, Unavailable)
             assert "has a certificate that is not trusted" in text
             assert "User and password were not sent" in text
         localhost_manager = at(manager.url.replace("127.0.0.1", "localhost"))  # the certificate does not name it
@@ -257,12 +257,12 @@ def test_a_command_that_does_not_end_and_a_server_that_is_busy_meanwhile(
     cloudera: Cloudera, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(server, "PAUSES", (0.01,))
-    running = {"id": 7, "name": "Restart", "active": True}
-    cloudera.commands[7] = [running, {**running, "active": False, "success": True}]
+    command = {"id": 7, "name": "Restart", "active": True}
+    cloudera.commands[7] = [command, {**command, "active": False, "success": True}]
     cloudera.faults["/api/v19/commands/7"] = ["503", "503", "503"]
-    assert client(cloudera).finished(running, "restart", 5)["success"] is True
-    cloudera.commands[7] = [running]
-    text = sentence(lambda: client(cloudera).finished(running, "restart", 0.2), Unavailable)
+    assert client(cloudera).finished(command, "restart", 5)["success"] is True
+    cloudera.commands[7] = [command]
+    text = sentence(lambda: client(cloudera).finished(command, "restart", 0.2), Unavailable)
     assert "must end the command restart (7) within 0.2 s, but it still runs" in text
 
 
@@ -273,8 +273,8 @@ def test_a_list_that_is_none(cloudera: Cloudera) -> None:
 
 def test_a_login_over_http_goes_to_no_proxy(cloudera: Cloudera, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("http_proxy", cloudera.url)
-    far = client(at("http://nowhere.invalid:7180"), plain_http=True)
-    assert "cannot be reached" in sentence(lambda: far.clusters())
+    distant_client = client(at("http://nowhere.invalid:7180"), plain_http=True)
+    assert "cannot be reached" in sentence(lambda: distant_client.clusters())
     assert cloudera.requests == []
 
 
@@ -306,11 +306,11 @@ def test_ambari_is_read_page_by_page(page: int, ambari: AmbariServer) -> None:
 
 
 def test_ambari_that_ignores_pages_does_not_hold_the_run(ambari: AmbariServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = AmbariServer.answer
+    real_answer = AmbariServer.answer
     monkeypatch.setattr(
         AmbariServer,
         "answer",
-        lambda self, method, path, query, *more: whole(self, method, path, {"fields": ""}, *more),
+        lambda self, method, path, query, *more: real_answer(self, method, path, {"fields": ""}, *more),
     )
     assert "sends the same page again and again" in sentence(lambda: facts.ambari_facts(ambari_client(ambari, 2)))
     assert len(facts.ambari_facts(ambari_client(ambari, 4 + 1))["hosts"]) == 4
@@ -352,7 +352,7 @@ def test_cloudera_manager_takes_the_nodemanager_alone_out_and_starts_it_again(cl
     assert cloudera.out == cloudera.stopped == set()
     service = "/api/v19/clusters/cluster/services/yarn/"
     ways = ("commands/decommission", "commands/recommission", "roleCommands/start")
-    assert cloudera.changes() == [("POST", service + way) for way in ways]
+    assert cloudera.changes() == [("POST", service + step) for step in ways]
     text = sentence(lambda: manager.set_nodemanager(manager.host("", {"edge01.example.com"}), "", False, 5))
     assert "must have one NodeManager of yarn on edge01.example.com, but has 0" in text
 

@@ -191,9 +191,9 @@ def test_an_index_that_trickles_its_page_ends_in_time(index, tmp_path):
     index.form = "trickle"
     artifact = index.artifact(WHEEL, BIG)
     environment = {"PIP_INDEX_URL": index.url + "/simple", "no_proxy": "*"}
-    began = time.monotonic()
+    start = time.monotonic()
     result = run("mirror_artifacts", root=str(tmp_path), artifacts=[artifact], environment=environment, timeout=1)
-    assert time.monotonic() - began < 20
+    assert time.monotonic() - start < 20
     assert "The mirror must be complete within 1 s (mirror_timeout)" in result["msg"]
     assert final_names(tmp_path) == []
     index.form = "html"
@@ -390,13 +390,13 @@ def held_by(root: Path) -> list[str]:
     rows = json.loads((root / "manifest.json").read_text())["artifacts"]
     files = [path for folder in ("wheels", "files", "built") for path in (root / folder).rglob("*") if path.is_file()]
     assert sorted(rows) == sorted(str(path.relative_to(root)) for path in files)
-    linked = {
+    linked_paths = {
         line.split("#")[0].split("../../")[1]
         for page in root.glob("simple/*/index.html")
         for line in page.read_text().splitlines()
         if "../../" in line
     }
-    assert linked == {path for path in rows if path.startswith("wheels/")}
+    assert linked_paths == {path for path in rows if path.startswith("wheels/")}
     return sorted(rows)
 
 

@@ -169,12 +169,12 @@ def test_a_download_that_the_proxy_breaks_continues(way: Way, tmp_path: Path, mo
             way.proxy.cut = 1 << 20
 
     if way.scheme == "https":  # the tunnel is there before the request
-        connected = way.proxy.do_CONNECT
+        connect = way.proxy.do_CONNECT
 
         def second(self: Proxy) -> None:
             if len(self.seen) == 1:
                 type(self).cut = 1 << 20
-            connected(self)
+            connect(self)
 
         monkeypatch.setattr(way.proxy, "do_CONNECT", second)
     else:

@@ -22,8 +22,8 @@ from test_mirror_server import CONTENT, WHEEL, running
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A mirror with the old certificate on one port and with the new one on another, and the bundles of the hosts."""
     directory = tmp_path_factory.mktemp("tls")
-    old, new = authority(directory, "old"), authority(directory, "new")
-    (directory / "both.ca").write_bytes(old.read_bytes() + new.read_bytes())
+    old_ca, new_ca = authority(directory, "old"), authority(directory, "new")
+    (directory / "both.ca").write_bytes(old_ca.read_bytes() + new_ca.read_bytes())
     root = directory / "mirror"
     (root / "wheels").mkdir(parents=True)
     (root / "wheels" / WHEEL).write_bytes(CONTENT)
