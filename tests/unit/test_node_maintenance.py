@@ -96,10 +96,10 @@ def test_with_its_login_a_manager_is_asked_and_the_same_hosts_are_refused(manage
     drain, back = decisions.drain_problem, decisions.return_problem
     assert drain("data1", yarn(node(), manager=manager), api=True) is None
     assert "none would be left of 1" in str(drain("data1", yarn(node(), running=1, manager=manager), api=True))
-    by_the_site = yarn(node(state="DECOMMISSIONING"), manager=manager)
-    assert "excluded by the site" in str(drain("data1", by_the_site, api=True))
-    leaving = yarn(node(), node("data2", "DECOMMISSIONING"), manager=manager)
-    assert "would reset the time limit of data2" in str(drain("data1", leaving, api=True))
+    site_drain = yarn(node(state="DECOMMISSIONING"), manager=manager)
+    assert "excluded by the site" in str(drain("data1", site_drain, api=True))
+    other_drain = yarn(node(), node("data2", "DECOMMISSIONING"), manager=manager)
+    assert "would reset the time limit of data2" in str(drain("data1", other_drain, api=True))
     drained_by_run = yarn(node(state="DECOMMISSIONED", recorded=True), manager=manager)
     assert (drain("data1", drained_by_run, api=True), back("data1", drained_by_run, api=True)) == (None, None)
     drained_by_hand = yarn(node(state="DECOMMISSIONED"), manager=manager)  # by hand: it comes back by hand
@@ -108,29 +108,29 @@ def test_with_its_login_a_manager_is_asked_and_the_same_hosts_are_refused(manage
 
 
 def test_ambari_takes_a_host_out_only_when_nothing_runs_there() -> None:
-    busy = node(containers=2)
+    busy_node = node(containers=2)
     assert "Ambari ends containers at once, but data1 has 2" in str(
-        decisions.drain_problem("data1", yarn(busy, manager="ambari"), api=True)
+        decisions.drain_problem("data1", yarn(busy_node, manager="ambari"), api=True)
     )
-    assert decisions.drain_problem("data1", yarn(busy, manager="cloudera_manager"), api=True) is None
+    assert decisions.drain_problem("data1", yarn(busy_node, manager="cloudera_manager"), api=True) is None
 
 
 def test_hosts_of_a_batch_leave_another_one_running() -> None:
-    beside = node("data2", beside=True)
-    assert decisions.drain_problem("data1", yarn(node(), beside, running=3)) is None
-    assert "none would be left of 2" in str(decisions.drain_problem("data1", yarn(node(), beside, running=2)))
+    batch_node = node("data2", beside=True)
+    assert decisions.drain_problem("data1", yarn(node(), batch_node, running=3)) is None
+    assert "none would be left of 2" in str(decisions.drain_problem("data1", yarn(node(), batch_node, running=2)))
     other_node = node("data2", "DECOMMISSIONED", beside=True, **OURS)
     assert decisions.drain_problem("data1", yarn(node(), other_node, running=2)) is None
-    labelled = node("data2", beside=True, labels=["gpu"])
-    assert decisions.drain_problem("data1", yarn(node(), labelled, running=2, labels={"gpu": 1})) is None
+    labelled_node = node("data2", beside=True, labels=["gpu"])
+    assert decisions.drain_problem("data1", yarn(node(), labelled_node, running=2, labels={"gpu": 1})) is None
 
 
 def test_before_a_rollout_goes_on_a_host_that_it_left_out_counts_as_back() -> None:
     cluster = yarn(node(), node("data2", "DECOMMISSIONED", **OURS), running=1)
     assert decisions.drain_problem("data1", cluster, early=True) is None
     assert "none would be left of 1" in str(decisions.drain_problem("data1", cluster))
-    by_the_site = yarn(node(), node("data2", "DECOMMISSIONED", excluded=True), running=1)
-    assert "none would be left of 1" in str(decisions.drain_problem("data1", by_the_site, early=True))
+    site_drain = yarn(node(), node("data2", "DECOMMISSIONED", excluded=True), running=1)
+    assert "none would be left of 1" in str(decisions.drain_problem("data1", site_drain, early=True))
 
 
 def test_hosts_of_a_batch_are_of_one_rack() -> None:
@@ -173,11 +173,11 @@ def test_a_host_is_back_when_yarn_uses_it_with_the_gpus_that_it_had() -> None:
 
 
 def test_the_line_of_a_wait_names_applications_users_and_the_time_left() -> None:
-    several = [
+    applications = [
         {"id": f"application_1_{number}", "user": "an\x1b[31malyst", "name": "x" * 99, "containers": number % 2}
         for number in range(7)
     ]
-    line = decisions.waiting("data1", yarn(node(containers=3), applications=several), 3599.5)
+    line = decisions.waiting("data1", yarn(node(containers=3), applications=applications), 3599.5)
     assert line.startswith("data1 waits for 3 containers of application_1_0 (")
     assert "no container here any more" in line
     assert line.endswith(", 2 more; 59 min left")
@@ -338,12 +338,12 @@ def test_what_a_real_resourcemanager_answers_is_read(site: Site, monkeypatch: py
 
 def test_hadoop_2_7_is_not_asked_for_states_that_it_does_not_know(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     """hadoop27.json is recorded from 2.7.7: `refused` is its answer, with status 400, to DECOMMISSIONING, a state of Hadoop 2.8."""
-    recorded = answered("hadoop27")
+    answers = answered("hadoop27")
 
     def fetch(url: str) -> str:
         if re.search("DECOMMISSIONING|SHUTDOWN", url):
-            raise OSError(recorded["refused"]["RemoteException"]["message"])
-        return json.dumps(recorded[url.rpartition("/")[2].partition("?")[0]])
+            raise OSError(answers["refused"]["RemoteException"]["message"])
+        return json.dumps(answers[url.rpartition("/")[2].partition("?")[0]])
 
     monkeypatch.setattr(yarn_cluster, "fetch", fetch)
     module = python_files.load(REPOSITORY / "plugins" / "modules" / "yarn_nodes_info.py")
@@ -377,8 +377,8 @@ def test_a_node_of_an_earlier_port_does_not_count(nodes: list[tuple[str, str, An
 
 
 def test_gpus_of_a_node_are_those_that_yarn_counts() -> None:
-    two = [{"name": "vcores"}, {"name": "yarn.io/gpu", "value": 2}]
-    assert yarn_nodes.gpus({"totalResource": {"resourceInformations": {"resourceInformation": two}}}) == 2
+    resources = [{"name": "vcores"}, {"name": "yarn.io/gpu", "value": 2}]
+    assert yarn_nodes.gpus({"totalResource": {"resourceInformations": {"resourceInformation": resources}}}) == 2
     assert yarn_nodes.gpus({}) == 0
 
 

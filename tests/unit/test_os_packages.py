@@ -58,10 +58,10 @@ def test_a_version_is_offered_up_to_its_release_or_with_it(version: str, offered
 
 
 def test_a_package_is_named_in_each_managers_way() -> None:
-    with_release, without = Package("libcudnn8", "8.9.7.29-1+cuda12.2"), Package("nvidia-smi", "535.261.03")
-    assert with_release.spec("apt") == "libcudnn8=8.9.7.29-1+cuda12.2*"
-    assert without.spec("apt") == "nvidia-smi=535.261.03-*"
-    assert without.spec("yum") == "nvidia-smi-535.261.03"
+    package, plain_package = Package("libcudnn8", "8.9.7.29-1+cuda12.2"), Package("nvidia-smi", "535.261.03")
+    assert package.spec("apt") == "libcudnn8=8.9.7.29-1+cuda12.2*"
+    assert plain_package.spec("apt") == "nvidia-smi=535.261.03-*"
+    assert plain_package.spec("yum") == "nvidia-smi-535.261.03"
     assert Package("nvidia-modprobe").spec("apt") == Package("nvidia-modprobe").spec("dnf") == "nvidia-modprobe"
 
 

@@ -62,15 +62,15 @@ def test_pip_installs_from_the_mirror_by_hash(root: Path, tmp_path: Path, python
     environment = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "no_proxy": "127.0.0.1"}
 
     def install(target: str) -> subprocess.CompletedProcess[str]:
-        words = [*command, "--target", str(tmp_path / target), "--index-url", f"http://127.0.0.1:{served.port}/simple"]
+        words = [*command, "--target", str(tmp_path / target), "--index-url", f"http://127.0.0.1:{server.port}/simple"]
         return subprocess.run(words, env=environment, capture_output=True, text=True, timeout=120)
 
-    with running(sys.executable, root) as served:
+    with running(sys.executable, root) as server:
         completed = install("whole")
         assert completed.returncode == 0, completed.stdout + completed.stderr
         assert {path.name for path in (tmp_path / "whole").glob("*.py")} == {f"{name}.py" for name in PROJECTS}
-        changed = root / "wheels" / "six-1.0-py2.py3-none-any.whl"
-        changed.write_bytes(changed.read_bytes()[:-1] + b"x")
+        wheel_path = root / "wheels" / "six-1.0-py2.py3-none-any.whl"
+        wheel_path.write_bytes(wheel_path.read_bytes()[:-1] + b"x")
         completed = install("changed")
         assert completed.returncode != 0
         assert "hash" in (completed.stdout + completed.stderr).lower()
@@ -281,8 +281,8 @@ def test_the_role_asks_a_sites_index_for_every_wheel(site: Site, index: SiteInde
     assert "keras-1.0" in problem
     assert "the index offers other bytes" in problem
     served_index._pages.clear()
-    wrong = served_index.with_login(index.url, {"user": "svc", "password": "can/ary"})
-    problems = mirror_served.problems(artifacts, "http://127.0.0.1:9", wrong, index.ca)
+    login_address = served_index.with_login(index.url, {"user": "svc", "password": "can/ary"})
+    problems = mirror_served.problems(artifacts, "http://127.0.0.1:9", login_address, index.ca)
     assert "answers 401" in problems[0]
     assert "can/ary" not in "".join(problems)
     assert "can%2Fary" not in "".join(problems)

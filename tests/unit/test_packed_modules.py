@@ -25,7 +25,7 @@ def test_a_module_that_changed_is_packed_again(tmp_path):
     (tmp_path / "modules").mkdir()
     (tmp_path / "play.yml").write_text(json.dumps(PLAYS), encoding="utf-8")
     local = json.dumps(ansible_programs.LOCAL)
-    packed = []
+    packings = []
     for word in (first, first, second):
         (tmp_path / "modules/told.py").write_text(MODULE.format(word=word), encoding="utf-8")
         library = f"{ansible_programs.REPOSITORY / 'plugins/modules'}:{tmp_path / 'modules'}"
@@ -36,7 +36,7 @@ def test_a_module_that_changed_is_packed_again(tmp_path):
         )
         assert code == 0, output[-2000:]
         assert f"it.word: {word}" in output
-        packed.append("ANSIBALLZ: Creating module" in output)
-    assert packed == [True, False, True]
+        packings.append("ANSIBALLZ: Creating module" in output)
+    assert packings == [True, False, True]
     for path in (ansible_programs.REPOSITORY / ".cache/test/modules").glob("*/ansible.modules.told-*"):
         shutil.rmtree(path.parent)

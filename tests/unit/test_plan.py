@@ -145,8 +145,8 @@ def test_a_host_of_the_manager_that_has_the_name_of_one_of_the_sites_own_is_name
 
 
 def test_all_wrong_inputs_of_all_hosts_are_one_list() -> None:
-    wrong = {"gpu_count": "two", "deeplearning_unreachable": "Stop", "nvidia_driver_reboot_allowed": "maybe"}
-    hosts = [make_host(**wrong), make_host("data2", node=None, **wrong), make_host("data3", mirror_port=0)]
+    variables = {"gpu_count": "two", "deeplearning_unreachable": "Stop", "nvidia_driver_reboot_allowed": "maybe"}
+    hosts = [make_host(**variables), make_host("data2", node=None, **variables), make_host("data3", mirror_port=0)]
     problems = plan.make_plan(hosts, REPOSITORY).problems
     assert [problem.split(" must be")[0] for problem in problems] == [
         "data1, data2: deeplearning_unreachable",
@@ -157,11 +157,11 @@ def test_all_wrong_inputs_of_all_hosts_are_one_list() -> None:
 
 
 def test_text_for_a_boolean_is_the_same_wish_as_the_boolean() -> None:
-    plain, text = (
+    boolean_plan, text = (
         plan.make_plan([make_host(cuda_purge_enabled=value, verify_become=value)], REPOSITORY).hosts
         for value in (False, "no")
     )
-    assert plain == text
+    assert boolean_plan == text
 
 
 def test_after_the_work_nothing_is_needed() -> None:
@@ -207,23 +207,23 @@ def test_a_host_that_nobody_asked_after_its_last_change_is_asked() -> None:
 
 def test_a_host_is_asked_again_when_something_else_should_be_true() -> None:
     host = done(make_host(gpu_count=2, verify_gpu_count="{{ gpu_count | default(0) }}"))
-    fewer = altered(host, lambda found: found["nvidia"].update(listed=["Tesla P100-PCIE-16GB"]))
-    fewer = replace(fewer, variables={**host.variables, "gpu_count": 1})
-    assert needs(plan.make_plan([fewer], REPOSITORY)) == ["verify"]
+    other_host = altered(host, lambda found: found["nvidia"].update(listed=["Tesla P100-PCIE-16GB"]))
+    other_host = replace(other_host, variables={**host.variables, "gpu_count": 1})
+    assert needs(plan.make_plan([other_host], REPOSITORY)) == ["verify"]
 
 
 def test_a_damaged_file_is_the_reason_in_the_table() -> None:
-    changed = {"digest": "0" * 12, "problem": "/opt/deeplearning/etc/hadoop-env.sh was changed"}
-    host = altered(done(), lambda found: found["deeplearning"]["receipts"].update(hadoop_client=changed))
+    receipt = {"digest": "0" * 12, "problem": "/opt/deeplearning/etc/hadoop-env.sh was changed"}
+    host = altered(done(), lambda found: found["deeplearning"]["receipts"].update(hadoop_client=receipt))
     assert "hadoop-env.sh was changed" in plan.make_plan([host], REPOSITORY).table()
 
 
 def test_a_changed_input_of_a_role_is_needed_again_and_others_are_not() -> None:
     host = done(make_host(hadoop_client_java_home="{{ java_place }}", java_place="/a", colour="red"))
-    recoloured = replace(host, variables={**host.variables, "colour": "blue"})
-    assert needs(plan.make_plan([recoloured], REPOSITORY)) == []
-    moved = replace(host, variables={**host.variables, "java_place": "/b"})
-    assert needs(plan.make_plan([moved], REPOSITORY)) == ["hadoop_client", "verify"]
+    blue_host = replace(host, variables={**host.variables, "colour": "blue"})
+    assert needs(plan.make_plan([blue_host], REPOSITORY)) == []
+    moved_host = replace(host, variables={**host.variables, "java_place": "/b"})
+    assert needs(plan.make_plan([moved_host], REPOSITORY)) == ["hadoop_client", "verify"]
 
 
 @pytest.mark.parametrize(
@@ -308,14 +308,14 @@ def unlike_hosts() -> list[plan_model.Host]:
     """Hosts that ask the same in many ways, or other things, each with something of its own that decides."""
     request = {"tensorflow": "1.15"}
     node = changed_node(pythons={"2.7": "/opt/python/bin/python2.7"})
-    driven = changed_node(nvidia={**NODE["nvidia"], "driver": "390.157"})
+    driver_node = changed_node(nvidia={**NODE["nvidia"], "driver": "390.157"})
     return [
         make_host("plain", deeplearning_request=request),
         make_host("again", deeplearning_request=dict(request)),
         make_host("named", deeplearning_request=STACK),
         make_host("unset", deeplearning_request=""),
         make_host("python", node=node, deeplearning_request=request),
-        make_host("driver", node=driven, deeplearning_request=request),
+        make_host("driver", node=driver_node, deeplearning_request=request),
         make_host("glibc", node=changed_node(glibc="2.12"), deeplearning_request=request),
         make_host("extras", deeplearning_request=STACK, deeplearning_extra_packages=["pandas"]),
         make_host("builder", ("build_hosts",), deeplearning_request=request),
@@ -325,12 +325,12 @@ def unlike_hosts() -> list[plan_model.Host]:
 
 def test_hosts_that_share_an_answer_get_the_one_that_each_would_get_alone() -> None:
     hosts = unlike_hosts()
-    shared = plan.resolved(hosts, {"plain": STACK})
+    targets = plan.resolved(hosts, {"plain": STACK})
     for host in hosts:
-        alone = target.target_for(host.variables, host.known, host.groups, STACK if host.name == "plain" else "")
-        assert vars(shared[host.name]) == vars(alone), host.name
-    assert len({id(host_target) for host_target in shared.values()}) == len(hosts) - 1
-    assert shared["twin"] is shared["again"]
+        expected = target.target_for(host.variables, host.known, host.groups, STACK if host.name == "plain" else "")
+        assert vars(targets[host.name]) == vars(expected), host.name
+    assert len({id(host_target) for host_target in targets.values()}) == len(hosts) - 1
+    assert targets["twin"] is targets["again"]
 
 
 def gpu_check_digest() -> str:
@@ -384,11 +384,11 @@ def test_hosts_of_one_kind_are_judged_once_and_the_verdicts_are_written_once(
 
 def test_a_lock_is_read_once_for_all_hosts(monkeypatch: pytest.MonkeyPatch) -> None:
     target.locked.cache_clear()
-    read: list[object] = []
+    reads: list[object] = []
     real = stacks.read_lock
-    monkeypatch.setattr(stacks, "read_lock", lambda *given: read.append(given) or real(*given))
+    monkeypatch.setattr(stacks, "read_lock", lambda *given: reads.append(given) or real(*given))
     plan.make_plan([make_host(f"data{number}") for number in range(10)], REPOSITORY)
-    assert len(read) == 1
+    assert len(reads) == 1
 
 
 @pytest.mark.usefixtures("no_verdicts")
@@ -450,8 +450,8 @@ def of_environments(state: dict[str, Any]) -> Callable[[dict[str, Any]], None]:
 
 
 def test_files_that_were_added_to_an_environment_are_reported_and_nothing_is_built() -> None:
-    added = {"problem": None, "added": ["lib/python2.7/site-packages/extra.py"]}
-    plan_ = plan.make_plan([altered(done(), of_environments(added))], REPOSITORY)
+    contents = {"problem": None, "added": ["lib/python2.7/site-packages/extra.py"]}
+    plan_ = plan.make_plan([altered(done(), of_environments(contents))], REPOSITORY)
     assert needs(plan_) == []
     assert any("files were added to the environment" in text and "extra.py" in text for text in plan_.warnings)
 
@@ -459,8 +459,8 @@ def test_files_that_were_added_to_an_environment_are_reported_and_nothing_is_bui
 def test_a_repair_needs_as_much_room_as_an_installation() -> None:
     host = altered(done(), lambda found: found.update(disk_free_mb={"/opt": 100}))
     assert plan.make_plan([host], REPOSITORY).problems == []
-    damaged = altered(host, of_environments({"problem": "files changed since it was sealed: 1 gone (x)"}))
-    assert "/opt requires" in plan.make_plan([damaged], REPOSITORY).problems[0]
+    damaged_host = altered(host, of_environments({"problem": "files changed since it was sealed: 1 gone (x)"}))
+    assert "/opt requires" in plan.make_plan([damaged_host], REPOSITORY).problems[0]
 
 
 def test_hosts_for_which_all_is_the_same_are_one_part_of_the_table() -> None:

@@ -151,8 +151,8 @@ def test_a_playbook_without_a_plan_checks_every_input_that_it_uses(playbook: str
                 queue.append(REPOSITORY / "roles" / role / "tasks" / f"{tasks or 'main'}.yml")
     other_words = {"container_runtime", "yarn_gpu", "deeplearning_request"}  # names of roles, and a word of a message
     given_here = set(re.findall(r"^ +(\w+):", "".join(texts), re.MULTILINE)) & inputs.reserved(REPOSITORY)
-    mentioned = set(re.findall(r"\w+", " ".join(texts))) & set(known_inputs) - other_words - given_here
-    assert mentioned - inputs.used(checks["names"], checks.get("roles", ()), REPOSITORY) == set()
+    mentioned_inputs = set(re.findall(r"\w+", " ".join(texts))) & set(known_inputs) - other_words - given_here
+    assert mentioned_inputs - inputs.used(checks["names"], checks.get("roles", ()), REPOSITORY) == set()
 
 
 @pytest.mark.parametrize(
@@ -170,8 +170,8 @@ def test_the_batch_of_an_upgrade_is_read_from_the_inventory_too(
     (serial,) = {entry["serial"] for entry in plays if "upgrade_batch" in str(entry.get("serial"))}
     lines = []
     for group in batches:
-        own = "upgrade_batch=2" if group != "other" else ""
-        lines += [f"[{group}]", *(f"{group}{number} {LOCAL} {own}" for number in (1, 2))]
+        variable = "upgrade_batch=2" if group != "other" else ""
+        lines += [f"[{group}]", *(f"{group}{number} {LOCAL} {variable}" for number in (1, 2))]
     (tmp_path / "hosts").write_text("\n".join(lines) + "\n")
     task = {"ansible.builtin.debug": {"msg": "{{ group_names[0] }}: {{ ansible_play_batch | length }}"}}
     # As in the playbook, a play comes before: Ansible has no hostvars for the first one.
@@ -207,8 +207,8 @@ def test_both_upgrades_are_one_rollout_with_checks_and_a_way_back_of_their_own(
     assert values["upgrade_tasks"] == changes
     assert values["upgrade_way_back"].startswith(f"playbooks/upgrade_{playbook}.yml -e ")
     assert values.get("nvidia_driver_upgrade_allowed", False) is may_replace_driver
-    worked = {"upgrade_from": {"driver": "535.216.01", "kernel": "5.14.0-427.el9.x86_64"}}
-    way_back = Templar(loader=DataLoader(), variables=worked).template(values["upgrade_way_back"])
+    variables = {"upgrade_from": {"driver": "535.216.01", "kernel": "5.14.0-427.el9.x86_64"}}
+    way_back = Templar(loader=DataLoader(), variables=variables).template(values["upgrade_way_back"])
     assert way_back.endswith("_version=535.216.01" if playbook == "driver" else "_version=5.14.0-427.el9")
     variable = "nvidia_driver_version" if playbook == "driver" else "nvidia_driver_kernel_version"
     assert values["upgrade_reminder"].startswith(f"Set {variable}: ")
@@ -398,10 +398,10 @@ def test_mirror_prune_names_what_stacks_need_that_are_not_planned(tmp_path: Path
     messages = dict(re.findall(r'^(\w+) \| SUCCESS => \{\s+"msg": "(.*)"$', answer.stdout, re.MULTILINE))
     assert messages.keys() == prunes.keys(), answer.stdout
     for host, text in messages.items():
-        superfluous, _, mirror_names = text.partition(" END ")
-        assert ("tensorflow_cpu-2.15" in superfluous) is (host == "yes")
+        superfluous_names, _, mirror_names = text.partition(" END ")
+        assert ("tensorflow_cpu-2.15" in superfluous_names) is (host == "yes")
         wheel = next(name for name in mirror_names.split() if name.startswith("tensorflow_cpu-1.15"))
-        assert wheel not in superfluous
+        assert wheel not in superfluous_names
 
 
 READ = re.compile(r"""(?<![\w.'"])__[a-z]\w*""")

@@ -69,8 +69,8 @@ def test_a_child_in_a_session_of_its_own_holds_nobody(python: str) -> None:
 
 def test_a_program_is_read_without_a_thread(python: str) -> None:
     """A child that is forked while a thread ends may wait for a lock of the C library forever."""
-    without = "setattr(__import__('threading').Thread, 'start', None)"
-    assert ask(python, f"{without} or p.run(['/bin/echo', 'out'], 30)")[0][:2] == [0, "out"]
+    statement = "setattr(__import__('threading').Thread, 'start', None)"
+    assert ask(python, f"{statement} or p.run(['/bin/echo', 'out'], 30)")[0][:2] == [0, "out"]
 
 
 def test_an_endless_output_keeps_a_bounded_memory(python: str) -> None:

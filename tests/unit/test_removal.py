@@ -147,13 +147,13 @@ def test_a_process_that_uses_it_is_named_and_nothing_goes(root: Path) -> None:
     with subprocess.Popen(["sleep", "60"], cwd=root) as process:
         refusal = remove(root)
         users = removal_reader.Removal(str(root)).users()
-        forced = remove(root, force=True)
+        result = remove(root, force=True)
         process.kill()
     assert f"these processes use them: {process.pid} (" in refusal["msg"]
     assert "Nothing was removed here" in refusal["msg"]
     assert [user["pid"] for user in users] == [process.pid]
     assert users[0]["command"] == "sleep 60"
-    assert forced["changed"] is True
+    assert result["changed"] is True
     assert listing(root) != before
 
 
@@ -256,8 +256,8 @@ def test_a_mirror_loses_what_its_manifest_lists_and_nothing_else(tmp_path: Path,
     for name in ("wheels/a.whl", "files/b.tgz", ".staging/part", "rpm/site.rpm"):
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text("x")
-    listed = {"wheels/a.whl": {}, "files/b.tgz": {}, "../outside": {}}
-    (root / "manifest.json").write_text(json.dumps({"schema": 1, "artifacts": listed}))
+    artifacts = {"wheels/a.whl": {}, "files/b.tgz": {}, "../outside": {}}
+    (root / "manifest.json").write_text(json.dumps({"schema": 1, "artifacts": artifacts}))
     (tmp_path / "outside").write_text("keep")
     mirror_removal.remove(str(root), keep_root, dry=True)
     assert (root / "wheels/a.whl").exists()
@@ -300,8 +300,8 @@ def test_engine_images_stay_and_their_own_playbook_is_named(root: Path, trace: s
     (root / "etc/cdsw_engine.json").write_text("{}")
     if trace == "engines":
         (root / trace).mkdir()
-    stays = removal_reader.Removal(str(root)).stays()
-    text = removal.make({"cdsw1": has(stays=stays)}, [], [], removal.Request()).text
+    traces = removal_reader.Removal(str(root)).stays()
+    text = removal.make({"cdsw1": has(stays=traces)}, [], [], removal.Request()).text
     assert f"stays         {root}/README.site (not managed by this project)" in text
     line = f"stays         {root}/{trace} (engine images: playbooks/cdsw_engine.yml -e cdsw_engine_state=absent)"
     assert line in text

@@ -65,9 +65,9 @@ def removals(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         for key, arguments in task.items():
             module = key.rpartition(".")[2]
             text = str(arguments)
-            absent = module in REMOVING and isinstance(arguments, dict) and arguments.get("state") == "absent"
+            removes = module in REMOVING and isinstance(arguments, dict) and arguments.get("state") == "absent"
             runs = module in ("command", "shell", "locked_command", "limited_command") and PROGRAMS.search(text)
-            if absent or runs or module in ALWAYS:
+            if removes or runs or module in ALWAYS:
                 yield module, task
 
 

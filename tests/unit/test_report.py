@@ -118,9 +118,9 @@ def test_a_host_that_could_not_be_read_counts_as_unreachable(site: list[Host]) -
 
 def test_a_host_whose_answer_has_no_sense_is_its_own_row(site: list[Host]) -> None:
     """An outcome that is none, a version that is none: each is a row of that host, and the others have theirs."""
-    wrong = host_of("data0003", ("data_nodes",), {}, {**typed.as_json(site[3].known), "glibc": "abc"})
+    wrong_host = host_of("data0003", ("data_nodes",), {}, {**typed.as_json(site[3].known), "glibc": "abc"})
     report_ = made_of(
-        [wrong if host.name == "data0003" else host for host in site],
+        [wrong_host if host.name == "data0003" else host for host in site],
         results=[{"name": "xid", "outcome": "BROKEN", "message": ""}],
     )
     assert report_["status"] == 4
@@ -225,8 +225,8 @@ def test_hosts_that_are_alike_are_one_line_of_the_text(site: list[Host]) -> None
 
 
 def test_a_host_cannot_write_lines_of_the_report(site: list[Host]) -> None:
-    evil = changed(site, "data0002", lambda node: node["os"].update(name="RHEL\n  data0003  as planned") or node)
-    assert "RHEL data0003 as planned" in report_text.text(made_of(evil))
+    hosts = changed(site, "data0002", lambda node: node["os"].update(name="RHEL\n  data0003  as planned") or node)
+    assert "RHEL data0003 as planned" in report_text.text(made_of(hosts))
 
 
 def sealed(files: str, python: str | None = "3.9.18 (main) [GCC 11.4.1]", lock: str | None = None) -> Any:
@@ -243,15 +243,15 @@ def test_an_environment_with_other_bytes_than_on_most_hosts_is_drift(site: list[
     hosts = site
     for host, files in zip([member for member in site if member.facts.deeplearning.current], "aaab", strict=False):
         hosts = changed(hosts, host.name, sealed(files * 64))
-    odd = [entry for entry in made_of(hosts)["hosts"] if entry["state"] == "drift"]
-    assert len(odd) == 1
+    rows = [entry for entry in made_of(hosts)["hosts"] if entry["state"] == "drift"]
+    assert len(rows) == 1
     sentence = "must have the same bytes on all hosts with one build of Python, but has others than on"
-    assert sentence in odd[0]["reasons"][0]
-    other_build = changed(hosts, odd[0]["host"], sealed("b" * 64, "3.9.21 (main) [GCC 11.5.0]"))
+    assert sentence in rows[0]["reasons"][0]
+    other_build = changed(hosts, rows[0]["host"], sealed("b" * 64, "3.9.21 (main) [GCC 11.5.0]"))
     assert made_of(other_build)["status"] == 0  # a Python of another build compiles other bytecode
-    earlier = changed(hosts, odd[0]["host"], sealed("b" * 64, None))
-    assert made_of(earlier)["status"] == 0  # sealed by an earlier version
-    assert report.other_bytes(changed(hosts, odd[0]["host"], sealed("b" * 64, lock="c" * 64))) == {}  # the other form
+    older_hosts = changed(hosts, rows[0]["host"], sealed("b" * 64, None))
+    assert made_of(older_hosts)["status"] == 0  # sealed by an earlier version
+    assert report.other_bytes(changed(hosts, rows[0]["host"], sealed("b" * 64, lock="c" * 64))) == {}  # the other form
 
 
 @pytest.mark.parametrize("name", ["cuda", "cudnn", "nccl", "os", "kernel", "environment", "driver", "gpu"])

@@ -57,8 +57,8 @@ def test_the_command_prints_the_text_alone_and_ends_as_hosts_stand(
 
 
 def test_a_connection_that_hangs_is_a_row_after_the_time_of_the_task(tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        port = silent.getsockname()[1]
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
         inventory = f"gone1 ansible_host=127.0.0.1 ansible_port={port} ansible_ssh_timeout=60 ansible_ssh_retries=0\n"
         (tmp_path / "hosts").write_text(inventory, encoding="utf-8")
         arguments = ("-i", tmp_path / "hosts", "gone1", "-m", "report_facts", "--task-timeout", "3")

@@ -37,8 +37,8 @@ def test_no_question_computes_loads_a_library_or_reads_packages() -> None:
     questions = {"driver_runs", *report_reader.ALWAYS, *report_reader.WITH_DRIVER}
     modules = {name: function.__module__ for name, function in QUESTIONS}
     assert questions <= set(modules)
-    strange = {compute.__name__, toolkit.__name__, packages.__name__}
-    assert [name for name in questions if modules[name] in strange] == []
+    modules_of_packages = {compute.__name__, toolkit.__name__, packages.__name__}
+    assert [name for name in questions if modules[name] in modules_of_packages] == []
     assert not questions & {"nvml_reachable", "linker_finds_the_driver"}
 
 
@@ -80,9 +80,9 @@ def test_times_are_those_of_the_link_and_of_what_roles_left(tmp_path: Path) -> N
     assert host_reader.times(str(tmp_path)) == {"changed": None, "verified": None}
     state = tmp_path / "opt/deeplearning/state"
     state.mkdir(parents=True)
-    for name, moment in (("cuda", 1000), ("verify", 3000)):
+    for name, seconds in (("cuda", 1000), ("verify", 3000)):
         (state / f"{name}.json").write_text("{}", encoding="utf-8")
-        os.utime(state / f"{name}.json", (moment, moment))
+        os.utime(state / f"{name}.json", (seconds, seconds))
     assert host_reader.times(str(tmp_path)) == {"changed": 1000, "verified": 3000}
     (tmp_path / "opt/deeplearning/current").symlink_to("envs/x")
     os.utime(tmp_path / "opt/deeplearning/current", (2000, 2000), follow_symlinks=False)

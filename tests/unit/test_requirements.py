@@ -163,17 +163,17 @@ def test_environments_without_a_mirror_host_are_refused() -> None:
 
 @pytest.mark.parametrize("script", [host_script.reader, host_script.report_reader], ids=["plan", "report"])
 def test_a_host_is_asked_for_the_paths_and_accounts_that_its_inputs_name(script: Any, tmp_path: Path) -> None:
-    own = pwd.getpwuid(os.getuid())
+    account = pwd.getpwuid(os.getuid())
     (tmp_path / "jars").mkdir()
     (tmp_path / "jars" / "spark-core_2.11-2.4.0-cdh6.3.4.jar").touch()
-    text = script([str(tmp_path), "/no'where\"", own.pw_name, "nobody-at-all"])
+    text = script([str(tmp_path), "/no'where\"", account.pw_name, "nobody-at-all"])
     completed = subprocess.run(
         [sys.executable, "-E", "-s", "-"], input=text, capture_output=True, text=True, timeout=60, check=True
     )
     answer = json.loads(completed.stdout)
     assert answer.get("facts", answer)["named"] == {
         "paths": {str(tmp_path): True, "/no'where\"": False},
-        "accounts": {own.pw_name: {"uid": own.pw_uid, "home": own.pw_dir}, "nobody-at-all": None},
+        "accounts": {account.pw_name: {"uid": account.pw_uid, "home": account.pw_dir}, "nobody-at-all": None},
         "sparks": {str(tmp_path): "2.4.0"},
     }
 

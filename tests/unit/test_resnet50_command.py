@@ -71,8 +71,8 @@ def report(step: list[float], **more: Any) -> dict[str, Any]:
 
 def test_each_number_of_workers_is_a_job_and_a_row(ready: Any, tmp_path: Path) -> None:
     output = tmp_path / "found.json"
-    more = ["--gpus", "1", "--queue", "vision", "--conf", "spark.x=1", "--image-size", "64", "--batch", "4"]
-    completed = run(ready, "--workers", "4,1,2", "--output", str(output), *more)
+    more_options = ["--gpus", "1", "--queue", "vision", "--conf", "spark.x=1", "--image-size", "64", "--batch", "4"]
+    completed = run(ready, "--workers", "4,1,2", "--output", str(output), *more_options)
     assert completed.returncode == 0, completed.stderr
     rows = [line.split() for line in completed.stdout.splitlines()[:-1]]
     assert rows[1] == list(resnet50.TITLES)
@@ -154,11 +154,11 @@ def test_a_number_that_fails_is_a_row_with_its_cause_and_the_others_are_measured
 
 
 def test_what_was_measured_before_an_interruption_is_kept_and_the_job_is_ended(ready: Any, tmp_path: Path) -> None:
-    waits, marker, output = (tmp_path / name for name in ("waits", "ended", "found.json"))
-    wait = f"open({str(waits)!r}, 'w').close(); time.sleep(60)"
+    start_marker, marker, output = (tmp_path / name for name in ("waits", "ended", "found.json"))
+    wait = f"open({str(start_marker)!r}, 'w').close(); time.sleep(60)"
     behave(ready, _2=f"\ntry:\n    {wait}\nexcept KeyboardInterrupt:\n    open({str(marker)!r}, 'w'); sys.exit(130)")
     arguments = ["--resnet50", "--workers", "1,2", "--rounds", "2", "--output", str(output)]
-    status, text = interrupted(command(ready, "benchmark", *arguments), waits.exists)
+    status, text = interrupted(command(ready, "benchmark", *arguments), start_marker.exists)
     assert (status, "interrupted, and the job was ended" in text) == (130, True), text
     assert marker.exists()
     assert [row["workers"] for row in json.loads(output.read_text())["resnet50"]["workers"]] == [1]

@@ -81,11 +81,11 @@ def test_the_same_command_ends_where_a_killed_one_was_going(cluster):
 
 
 def test_an_earlier_one_is_named_by_its_name_or_its_stack_and_check_mode_changes_nothing(cluster):
-    two = ("--limit", "data1,cdsw1")
-    code, output = run(cluster, "--check", *two, rollback_to=OLDER)
+    limit = ("--limit", "data1,cdsw1")
+    code, output = run(cluster, "--check", *limit, rollback_to=OLDER)
     assert (code, active(cluster)) == (0, everywhere(NEW)), output
     assert f"{NEW} -> {OLDER}" in output
-    code, output = run(cluster, *two, rollback_to="older-stack")
+    code, output = run(cluster, *limit, rollback_to="older-stack")
     assert (code, active(cluster)) == (0, everywhere(NEW) | dict.fromkeys(("data1", "cdsw1"), f"envs/{OLDER}")), output
 
 
@@ -134,11 +134,11 @@ def test_a_host_that_hangs_is_named_and_left_out_and_the_others_go_back(cluster)
     """The limits are those of the playbook, but a question may take 30 s here, not 60."""
     playbook = ansible_programs.playbook_for_directories("rollback.yml", cluster)
     playbook.write_text(playbook.read_text(encoding="utf-8").replace("timeout: 60", "timeout: 30"), encoding="utf-8")
-    hangs = cluster / "ssh"
-    hangs.write_text("#!/bin/sh\n[ $# -lt 3 ] || exec sleep 600\n", encoding="utf-8")
-    hangs.chmod(0o755)
-    own = {"ansible_connection": "ssh", "ansible_ssh_executable": str(hangs)}
-    ansible_programs.change_host(cluster / "hosts.yml", "data2", own)
+    ssh = cluster / "ssh"
+    ssh.write_text("#!/bin/sh\n[ $# -lt 3 ] || exec sleep 600\n", encoding="utf-8")
+    ssh.chmod(0o755)
+    variables = {"ansible_connection": "ssh", "ansible_ssh_executable": str(ssh)}
+    ansible_programs.change_host(cluster / "hosts.yml", "data2", variables)
     code, text = ansible_programs.play("-i", cluster / "hosts.yml", playbook)
     assert code == 2, text
     assert active(cluster) == {**everywhere(OLD), "data2": f"envs/{NEW}"}

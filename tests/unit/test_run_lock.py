@@ -80,9 +80,9 @@ def run(site: Path, *options: str) -> tuple[int, str]:
 def record_of(pid: int, identity: dict[str, str] | None = None, hours: float = 0, **changes: str) -> dict[str, Any]:
     """What another run writes; alice started it in process `pid`, on this machine or the one of `identity`, and it was silent for some hours."""
     place = runs.identified(identity or runs.controller(), "other")
-    renewed = {"boot": runs.machine()["boot"], "seconds": module.moment()["seconds"] - int(hours * 3600)}
+    renewal_time = {"boot": runs.machine()["boot"], "seconds": module.moment()["seconds"] - int(hours * 3600)}
     record = {**runs.this_run(pid, "site.yml"), **place, "id": "other", "who": "alice", "controller": "ctrl1"}
-    return {**record, "renewed": renewed, **changes}
+    return {**record, "renewed": renewal_time, **changes}
 
 
 def other_run(site: Path, host: str, pid: int, **changes: Any) -> Path:
@@ -114,8 +114,8 @@ def test_a_run_has_its_hosts_until_it_ends(site: Path) -> None:
     assert locked(site) == []
     # Who does not know the controller learns nothing about it.
     assert "mode 600" in output, output
-    own = runs.controller()
-    for secret in (own["boot"], own["processes"], own["system"]):
+    controller = runs.controller()
+    for secret in (controller["boot"], controller["processes"], controller["system"]):
         assert not secret or secret not in text.replace(json.dumps(record["renewed"], sort_keys=True), "")
 
 
@@ -132,15 +132,15 @@ CONTAINER = {"boot": "another", "processes": "pid:[4026532000]", "system": "imag
 
 
 def test_hosts_of_other_runs_are_refused_and_taken_over_on_request_only(site: Path) -> None:
-    torn = {"empty": "", "cut": "{", "list": "[]", "nobody": '{"id": null}'}
+    torn_records = {"empty": "", "cut": "{", "list": "[]", "nobody": '{"id": null}'}
     alice = {"lives": "20", "old": "20", "elsewhere": "20", "clock": "1970"}
-    with_hosts(site, "free", *alice, *torn)
+    with_hosts(site, "free", *alice, *torn_records)
     other_run(site, "lives", os.getpid())
     os.utime(other_run(site, "old", os.getpid(), hours=200), (0, 0))
     other_run(site, "elsewhere", 1, identity=ELSEWHERE)
     # The clock of that host, or of the controller, was set: a step of a clock ends no run.
     os.utime(other_run(site, "clock", 1, identity=ELSEWHERE, since="1970-01-01 00:00:00 UTC"), (0, 0))
-    for name, text in torn.items():
+    for name, text in torn_records.items():
         other_run(site, name, 1).write_text(text, encoding="utf-8")
     before = records(site)
     code, output = run(site)
@@ -148,7 +148,7 @@ def test_hosts_of_other_runs_are_refused_and_taken_over_on_request_only(site: Pa
     expected = [
         f"{name} is being changed by alice with site.yml from ctrl1 since {year}" for name, year in alice.items()
     ]
-    expected += [f"{name} is being changed by an unidentified run" for name in torn]
+    expected += [f"{name} is being changed by an unidentified run" for name in torn_records]
     expected += [f"(process {os.getpid()}). No host was changed.", "If it is dead, add -e run_lock_takeover=true."]
     assert [sentence for sentence in expected if sentence not in output] == []
     assert not (site / "free" / "seen").exists()
@@ -174,12 +174,12 @@ def test_the_locks_of_dead_runs_are_taken_over_with_what_was_found(site: Path) -
     assert (code, records(site)) == (0, {}), output
     expected = {"ended": f"process {process.pid} is gone", "number": f"process {os.getpid()} is gone"}
     expected |= dict.fromkeys(("silent", "earlier"), "it was last heard of 25 hours ago")
-    missing = {
+    missing_hosts = {
         host
         for host, why in expected.items()
         if not re.search(rf"{host}: the lock of alice .{{,80}}since 20.{{,80}}is taken over: {why}[.]", output)
     }
-    assert not missing, output
+    assert not missing_hosts, output
 
 
 @pytest.mark.parametrize(
@@ -200,10 +200,10 @@ def test_silence_is_counted_since_the_host_was_started(
 
 
 def test_a_controller_that_was_restarted_has_no_run_of_before() -> None:
-    own = {"boot": "now", "processes": runs.FIRST_PROCESSES, "system": "one"}
-    record = record_of(1, {**own, "boot": "before"})
-    assert runs.dead(record, own, 0) == "ctrl1 was restarted since"
-    assert runs.dead(record, {**own, "system": ""}, 0) == ""
+    controller = {"boot": "now", "processes": runs.FIRST_PROCESSES, "system": "one"}
+    record = record_of(1, {**controller, "boot": "before"})
+    assert runs.dead(record, controller, 0) == "ctrl1 was restarted since"
+    assert runs.dead(record, {**controller, "system": ""}, 0) == ""
 
 
 def test_containers_of_one_image_are_not_one_controller() -> None:
@@ -239,11 +239,11 @@ def fails(site: Path, *options: str) -> str:
 
 
 def test_a_run_that_skips_parts_has_its_hosts_and_leaves_no_lock_if_it_fails_on_all_of_them(site: Path) -> None:
-    skipped = ("--skip-tags", "verify,environment")
-    code, output = run(site, *skipped)
+    options = ("--skip-tags", "verify,environment")
+    code, output = run(site, *options)
     assert code == 0, output
     assert (site / "data1" / "seen").exists(), "a copy of the lock"
-    fails(site, *skipped, "-e", json.dumps({"ask": "false", "asked": HOSTS}))
+    fails(site, *options, "-e", json.dumps({"ask": "false", "asked": HOSTS}))
     assert locked(site) == []
 
 
@@ -251,8 +251,8 @@ def test_a_run_takes_the_hosts_that_need_one_of_its_parts(site: Path) -> None:
     layers = "".join(f"- ansible.builtin.import_playbook: {LAYERS}/{name}.yml\n" for name in ("run_lock", "run_unlock"))
     (site / "change.yml").write_text(layers, encoding="utf-8")
     inventory = yaml.safe_load((site / "hosts.yml").read_text(encoding="utf-8"))
-    needs = {"needs_environment": ["data1"], "needs_verify": HOSTS}
-    inventory["all"]["children"] = {group: {"hosts": dict.fromkeys(names)} for group, names in needs.items()}
+    groups = {"needs_environment": ["data1"], "needs_verify": HOSTS}
+    inventory["all"]["children"] = {group: {"hosts": dict.fromkeys(names)} for group, names in groups.items()}
     (site / "hosts.yml").write_text(yaml.safe_dump(inventory), encoding="utf-8")
     for options, hosts in (
         ((), HOSTS),
@@ -321,15 +321,15 @@ def test_a_host_that_is_lost_while_it_is_taken_may_have_the_lock(renewal: Any) -
 
 
 def test_a_run_that_ends_at_a_fatal_error_leaves_no_lock(site: Path) -> None:
-    fatal = CHANGE.replace("  tasks:", "  any_errors_fatal: true\n  tasks:")
-    (site / "change.yml").write_text(LOCK + fatal + UNLOCK, encoding="utf-8")
+    play = CHANGE.replace("  tasks:", "  any_errors_fatal: true\n  tasks:")
+    (site / "change.yml").write_text(LOCK + play + UNLOCK, encoding="utf-8")
     fails(site, "-e", json.dumps({"ask": "false"}))
     assert locked(site) == []
 
 
 def test_a_host_that_keeps_the_lock_of_a_run_that_failed_is_named(site: Path) -> None:
-    broken = "sh -c 'cd {{ environment_root }} && rm .lock && mkdir .lock'"
-    output = fails(site, "-e", json.dumps({"ask": broken}))
+    command = "sh -c 'cd {{ environment_root }} && rm .lock && mkdir .lock'"
+    output = fails(site, "-e", json.dumps({"ask": command}))
     assert (
         "The locks of this run could not be released on data1. The next run from this controller takes them over"
         in output
@@ -415,9 +415,9 @@ def test_a_playbook_that_ends_what_runs_on_a_host_refuses_the_controller(site: P
 
 
 def test_a_container_on_the_controller_is_not_the_controller() -> None:
-    own = runs.machine()
-    assert runs.is_controller(own, own)
-    assert not runs.is_controller({**own, "processes": "pid:[1]"}, own)
+    machine = runs.machine()
+    assert runs.is_controller(machine, machine)
+    assert not runs.is_controller({**machine, "processes": "pid:[1]"}, machine)
 
 
 ASKING = ("layers/announce_stack.yml", "layers/confirm_batch.yml", "layers/hadoop_login.yml")
