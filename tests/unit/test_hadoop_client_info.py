@@ -57,8 +57,8 @@ class Host:
             "java_places": self.below(VARS["__hadoop_client_java_places"]),
             "linked_home": f"{self.root}/opt/deeplearning/hadoop",
         }
-        found: tuple[dict[str, Any], list[str]] = info.survey({**defaults, **wanted})
-        return found
+        answer: tuple[dict[str, Any], list[str]] = info.survey({**defaults, **wanted})
+        return answer
 
 
 LAYOUTS = {

@@ -49,7 +49,7 @@ feature.tc.enabled=false
 @pytest.mark.parametrize("release", DEFAULTS)
 def test_every_property_of_hadoop_itself_is_read_as_a_parser_of_xml_reads_it(release: str) -> None:
     properties = ElementTree.fromstring(DEFAULTS[release]).iter("property")  # noqa: S314 (Hadoop's own file)
-    pairs = [((one.findtext("name") or "").strip(), one.findtext("value")) for one in properties]
+    pairs = [((entry.findtext("name") or "").strip(), entry.findtext("value")) for entry in properties]
     expected = {name: value.strip() for name, value in pairs if value is not None}
     assert len(expected) > 350
     assert hadoop_files.xml_values(DEFAULTS[release]) == expected
@@ -57,12 +57,12 @@ def test_every_property_of_hadoop_itself_is_read_as_a_parser_of_xml_reads_it(rel
 
 @pytest.mark.parametrize("release", DEFAULTS)
 def test_any_property_of_hadoop_itself_changes_alone_and_back_to_the_same_bytes(release: str) -> None:
-    head, *rest = DEFAULTS[release].replace(b"</configuration>", b"").split(b"<property>")
-    for data in (b"<property>".join([head, *rest[n : n + 20]]) + b"</configuration>" for n in range(0, len(rest), 20)):
+    head, *tail = DEFAULTS[release].replace(b"</configuration>", b"").split(b"<property>")
+    for data in (b"<property>".join([head, *tail[n : n + 20]]) + b"</configuration>" for n in range(0, len(tail), 20)):
         for name in (values := hadoop_files.xml_values(data)):
-            changed = hadoop_files.xml_with(data, name, hadoop_files.element("a<b&c"))
-            assert hadoop_files.xml_values(changed) == {**values, name: "a<b&c"}, name
-            assert hadoop_files.xml_with(changed, name, hadoop_files.xml_raw(data, name)) == data, name
+            new_data = hadoop_files.xml_with(data, name, hadoop_files.element("a<b&c"))
+            assert hadoop_files.xml_values(new_data) == {**values, name: "a<b&c"}, name
+            assert hadoop_files.xml_with(new_data, name, hadoop_files.xml_raw(data, name)) == data, name
 
 
 INCLUDES = b'<configuration xmlns:xi="http://www.w3.org/2001/XInclude"><xi:include href="a"/></configuration>'
@@ -85,10 +85,10 @@ def test_a_file_that_hadoop_reads_otherwise_is_refused(data: bytes, words: str) 
 
 
 def test_the_last_value_counts_unless_an_earlier_one_is_final() -> None:
-    one = "<property><name>a</name><value>%s</value>%s</property>"
-    data = f"<configuration>{one % (1, '')}{one % (2, '')}</configuration>".encode()
+    template = "<property><name>a</name><value>%s</value>%s</property>"
+    data = f"<configuration>{template % (1, '')}{template % (2, '')}</configuration>".encode()
     assert hadoop_files.xml_values(data) == {"a": "2"}
-    data = f"<configuration>{one % (1, '<final>true</final>')}{one % (2, '')}</configuration>".encode()
+    data = f"<configuration>{template % (1, '<final>true</final>')}{template % (2, '')}</configuration>".encode()
     assert hadoop_files.xml_values(data) == {"a": "1"}
 
 
@@ -124,8 +124,8 @@ def conf(tmp_path: Path) -> Conf:
 def test_properties_are_added_one_by_one_and_a_second_run_changes_nothing(conf: Conf) -> None:
     answer = conf.run(conf.files, _ansible_diff=True)
     assert (answer["changed"], answer["restart"]) == (True, True)
-    found = conf.values(conf.site)
-    assert (found[PLUGINS], found[DEVICES], found[DISCOVERY]) == ("yarn.io/fpga,yarn.io/gpu", "auto", "/usr/bin")
+    values = conf.values(conf.site)
+    assert (values[PLUGINS], values[DEVICES], values[DISCOVERY]) == ("yarn.io/fpga,yarn.io/gpu", "auto", "/usr/bin")
     assert conf.values(conf.types) == {TYPES: GPU}
     assert b"<!-- of the site: a-secret -->" in conf.site.read_bytes()
     assert b"<!-- and why -->" in conf.site.read_bytes()
@@ -136,8 +136,8 @@ def test_properties_are_added_one_by_one_and_a_second_run_changes_nothing(conf: 
     assert conf.cfg.read_bytes() == CFG + b"[gpu]\nmodule.enabled=true\n"
     assert conf.run(conf.files)["restart"] is True, "a killed run owes it"
     assert conf.run(conf.files, state="restarted")["changed"] is True
-    again = conf.run(conf.files)
-    assert (again["changed"], again["restart"], again["previous"]) == (False, False, conf.files)
+    next_result = conf.run(conf.files)
+    assert (next_result["changed"], next_result["restart"], next_result["previous"]) == (False, False, conf.files)
 
 
 def test_the_way_back_gives_the_same_bytes_and_forgets_the_record_after_the_restart(conf: Conf) -> None:
@@ -163,12 +163,12 @@ def test_a_differing_value_of_the_site_stops_before_any_file_changes(conf: Conf)
 def test_the_calculator_of_hadoops_own_file_is_nobodys_choice_and_comes_back(conf: Conf) -> None:
     name, package = "yarn.scheduler.capacity.resource-calculator", "org.apache.hadoop.yarn.util.resource"
     scheduler = conf.site.with_name("capacity-scheduler.xml")
-    own = hadoop_files.xml_with(SITE, name, hadoop_files.element(f"{package}.DefaultResourceCalculator"))
-    scheduler.write_bytes(own)
+    content = hadoop_files.xml_with(SITE, name, hadoop_files.element(f"{package}.DefaultResourceCalculator"))
+    scheduler.write_bytes(content)
     conf.run({str(scheduler): {name: f"{package}.DominantResourceCalculator"}})
     assert conf.values(scheduler)[name] == f"{package}.DominantResourceCalculator"
     conf.run({})
-    assert scheduler.read_bytes() == own
+    assert scheduler.read_bytes() == content
 
 
 def test_what_the_site_has_already_stays_after_the_removal(conf: Conf) -> None:
@@ -180,13 +180,13 @@ def test_what_the_site_has_already_stays_after_the_removal(conf: Conf) -> None:
 
 def test_what_somebody_changed_since_stays_and_of_a_list_the_added_word_goes(conf: Conf) -> None:
     conf.run(conf.files)
-    data = hadoop_files.xml_with(conf.site.read_bytes(), DEVICES, hadoop_files.element("1:1"))
-    data = hadoop_files.xml_with(data, PLUGINS, hadoop_files.element("yarn.io/gpu,yarn.io/fpga,acme.com/tpu"))
-    conf.site.write_bytes(data)
+    content = hadoop_files.xml_with(conf.site.read_bytes(), DEVICES, hadoop_files.element("1:1"))
+    content = hadoop_files.xml_with(content, PLUGINS, hadoop_files.element("yarn.io/gpu,yarn.io/fpga,acme.com/tpu"))
+    conf.site.write_bytes(content)
     conf.run({})
-    found = conf.values(conf.site)
-    assert (found[DEVICES], found[PLUGINS]) == ("1:1", "yarn.io/fpga,acme.com/tpu")
-    assert DISCOVERY not in found
+    values = conf.values(conf.site)
+    assert (values[DEVICES], values[PLUGINS]) == ("1:1", "yarn.io/fpga,acme.com/tpu")
+    assert DISCOVERY not in values
 
 
 def test_another_request_changes_what_this_project_set(conf: Conf) -> None:
@@ -200,12 +200,12 @@ def test_another_request_changes_what_this_project_set(conf: Conf) -> None:
 
 
 def test_a_link_to_the_file_stays_a_link(conf: Conf) -> None:
-    real = conf.site.with_name("real.xml")
-    conf.site.rename(real)
-    conf.site.symlink_to(real)
+    target = conf.site.with_name("real.xml")
+    conf.site.rename(target)
+    conf.site.symlink_to(target)
     conf.run(conf.files)
     assert conf.site.is_symlink()
-    assert conf.values(real)[DEVICES] == "auto"
+    assert conf.values(target)[DEVICES] == "auto"
 
 
 def test_check_mode_writes_nothing(conf: Conf) -> None:
@@ -248,9 +248,9 @@ def test_a_file_that_cannot_be_read_is_named(conf: Conf) -> None:
 def test_container_executor_cfg_changes_by_section() -> None:
     text = b"a=1\n\n[gpu]\nmodule.enabled=false\n\n[cgroups]\n  root = /cg  \n"
     assert hadoop_files.cfg_values(text) == {"a": "1", "[gpu] module.enabled": "false", "[cgroups] root": "/cg"}
-    changed = hadoop_files.cfg_with(text, "[cgroups] yarn-hierarchy", "yarn-hierarchy=/yarn")
-    assert changed == text + b"yarn-hierarchy=/yarn\n"
-    assert hadoop_files.cfg_with(changed, "[cgroups] yarn-hierarchy", None) == text
+    new_text = hadoop_files.cfg_with(text, "[cgroups] yarn-hierarchy", "yarn-hierarchy=/yarn")
+    assert new_text == text + b"yarn-hierarchy=/yarn\n"
+    assert hadoop_files.cfg_with(new_text, "[cgroups] yarn-hierarchy", None) == text
     assert hadoop_files.cfg_with(text, "[gpu] module.enabled", "module.enabled=true") == text.replace(b"false", b"true")
 
 
@@ -258,28 +258,28 @@ def test_container_executor_cfg_is_read_as_the_program_reads_it() -> None:
     """configuration.c of 3.3: # begins a comment anywhere, a key with nothing before it is not set, and of two the first counts (get_section_value)."""
     text = b"[gpu]#of the site\nmodule.enabled=## true or no\n[cgroups]\nroot=/a # why\nroot=/b\n#[docker]\n#root=/c\n"
     assert hadoop_files.cfg_values(text) == {"[cgroups] root": "/a"}
-    changed = hadoop_files.cfg_with(text, "[gpu] module.enabled", "module.enabled=true")
-    assert hadoop_files.cfg_values(changed) == {"[gpu] module.enabled": "true", "[cgroups] root": "/a"}
-    assert hadoop_files.cfg_with(changed, "[gpu] module.enabled", None) == text
+    new_text = hadoop_files.cfg_with(text, "[gpu] module.enabled", "module.enabled=true")
+    assert hadoop_files.cfg_values(new_text) == {"[gpu] module.enabled": "true", "[cgroups] root": "/a"}
+    assert hadoop_files.cfg_with(new_text, "[gpu] module.enabled", None) == text
     before = hadoop_files.cfg_raw(text, "[cgroups] root")
-    changed = hadoop_files.cfg_with(text, "[cgroups] root", "root=/d")
-    assert hadoop_files.cfg_values(changed)["[cgroups] root"] == "/d"
-    assert hadoop_files.cfg_with(changed, "[cgroups] root", before) == text
+    new_text = hadoop_files.cfg_with(text, "[cgroups] root", "root=/d")
+    assert hadoop_files.cfg_values(new_text)["[cgroups] root"] == "/d"
+    assert hadoop_files.cfg_with(new_text, "[cgroups] root", before) == text
 
 
 def test_lines_may_end_as_on_windows() -> None:
     data = SITE.replace(b"\n", b"\r\n")
-    changed = hadoop_files.xml_with(data, DEVICES, hadoop_files.element("auto"))
-    assert changed.count(b"\n") == changed.count(b"\r\n")
-    assert hadoop_files.xml_with(changed, DEVICES, None) == data
+    new_data = hadoop_files.xml_with(data, DEVICES, hadoop_files.element("auto"))
+    assert new_data.count(b"\n") == new_data.count(b"\r\n")
+    assert hadoop_files.xml_with(new_data, DEVICES, None) == data
 
 
 def test_a_record_that_cannot_be_read_is_not_forgotten(conf: Conf) -> None:
     conf.run(conf.files)
-    written = conf.site.read_bytes()
+    before = conf.site.read_bytes()
     conf.record.write_text('{"files": {', encoding="utf-8")
     for files in (conf.files, {}):
         answer = conf.run(files)
         assert answer["failed"], answer
         assert f"{conf.record} must be the JSON object that this module wrote" in answer["msg"]
-    assert (conf.site.read_bytes(), conf.record.read_text(encoding="utf-8")) == (written, '{"files": {')
+    assert (conf.site.read_bytes(), conf.record.read_text(encoding="utf-8")) == (before, '{"files": {')

@@ -135,11 +135,11 @@ def test_hdfs_that_is_down_or_hangs_costs_a_limit_and_nothing_else(
     monkeypatch.setattr(through_hdfs, "ASK", 1)
     monkeypatch.setattr(hdfs_command, "ASK", 1)
     (cluster.hdfs.tmp_path / fault).touch()
-    began = time.monotonic()
+    start = time.monotonic()
     problem = cluster.run("read")["problem"]
     assert ("failed on connection" if fault == "down" else "did not end within 1 s") in problem
     assert cluster.run("published")["problem"]
-    assert time.monotonic() - began < 20
+    assert time.monotonic() - start < 20
     cluster.site.everything()
     assert len(cluster.fetched) == 4
 
@@ -155,19 +155,19 @@ def test_a_publisher_that_is_refused_says_so_and_leaves_no_wheel_under_its_name(
 ) -> None:
     cluster = Cluster(site, tmp_path)
     command = tmp_path / "hadoop/bin/hdfs"
-    whole = command.read_text()
-    command.write_text(whole.replace("= nothing ]", f"= {action} ]"))
+    script = command.read_text()
+    command.write_text(script.replace("= nothing ]", f"= {action} ]"))
     assert f"{action}: Permission denied" in cluster.run("published")["problem"]
     assert not cluster.wheels.exists() or not list(cluster.wheels.iterdir())
-    command.write_text(whole)
+    command.write_text(script)
     assert cluster.run("published")["problem"] == ""
     assert len(cluster.names()) == 4
 
 
 def test_a_publisher_that_is_killed_leaves_what_the_next_one_replaces(cluster: Cluster, tmp_path: Path) -> None:
     command = tmp_path / "hadoop/bin/hdfs"
-    whole = command.read_text()
-    command.write_text(whole.replace('mv "$2._COPYING_" "$2"', f"touch {tmp_path}/renaming && exec sleep 60"))
+    script = command.read_text()
+    command.write_text(script.replace('mv "$2._COPYING_" "$2"', f"touch {tmp_path}/renaming && exec sleep 60"))
     with host_modules.start("hdfs_wheels", **cluster.parameters, state="published") as publisher:
         end = time.monotonic() + 60
         while not (tmp_path / "renaming").exists() and time.monotonic() < end:
@@ -175,7 +175,7 @@ def test_a_publisher_that_is_killed_leaves_what_the_next_one_replaces(cluster: C
         publisher.kill()
     assert [path.suffix for path in cluster.wheels.iterdir()] == ["._COPYING_"]
     assert len(hdfs_record.read(cluster.parameters["record"])["files"]) == 4, "it is recorded before it is there"
-    command.write_text(whole)
+    command.write_text(script)
     cluster.site.mirror.requests.clear()
     assert len(cluster.run("published")["published"]) == 4
     assert len(cluster.names()) == 4
@@ -195,13 +195,13 @@ def test_of_two_publishers_at_once_each_completes_what_the_other_does_not_take(
 ) -> None:
     """As two `hdfs dfs -put -f` of the same files ended on the demo's HDFS: each lost drafts to the other one, and completed others."""
     command = tmp_path / "hadoop/bin/hdfs"
-    whole = command.read_text()
-    lost = 'case $2 in *keras*) rm "$2._COPYING_"; echo "put: File does not exist: $2._COPYING_ (inode 16443)"; status=1 ;; *)'
-    command.write_text(whole.replace('mv "$2._COPYING_" "$2"', f'{lost} mv "$2._COPYING_" "$2" ;; esac'))
+    script = command.read_text()
+    race = 'case $2 in *keras*) rm "$2._COPYING_"; echo "put: File does not exist: $2._COPYING_ (inode 16443)"; status=1 ;; *)'
+    command.write_text(script.replace('mv "$2._COPYING_" "$2"', f'{race} mv "$2._COPYING_" "$2" ;; esac'))
     problem = cluster.run("published")["problem"]
     assert "put: File does not exist" in problem
-    assert [name for name in ("keras", "six") if any(name in one for one in cluster.names())] == ["six"]
-    command.write_text(whole)
+    assert [name for name in ("keras", "six") if any(name in wheel_name for wheel_name in cluster.names())] == ["six"]
+    command.write_text(script)
     staged_wheels.clear(str(cluster.staged))
     assert "1 of 4 wheels are not read" in cluster.run("read")["problem"]
     assert [name.partition("-")[0] for name in cluster.run("published")["published"]] == ["keras"]
@@ -212,12 +212,12 @@ def test_what_no_lock_needs_is_removed_whoever_put_it_there(cluster: Cluster, tm
     (cluster.wheels / f"{'0' * 64}-other.whl").write_text("of another host")
     (cluster.wheels / "README").write_text("of the site")
     keras = cluster.site.lines["keras"]
-    new = wheel(tmp_path, "keras", "2.0")
-    cluster.site.lines["keras"] = [cluster.site.mirror.add(new)]
-    removed = cluster.run("published", locks=[cluster.site.lock], kept=["\n".join(keras)])["removed"]
-    assert removed == [f"{DIRECTORY}/{'0' * 64}-other.whl"]
-    removed = cluster.run("published", locks=[cluster.site.lock])["removed"]
-    assert [path.rpartition("/")[2].partition("-")[2][:9] for path in removed] == ["keras-1.0"]
+    new_wheel = wheel(tmp_path, "keras", "2.0")
+    cluster.site.lines["keras"] = [cluster.site.mirror.add(new_wheel)]
+    removed_paths = cluster.run("published", locks=[cluster.site.lock], kept=["\n".join(keras)])["removed"]
+    assert removed_paths == [f"{DIRECTORY}/{'0' * 64}-other.whl"]
+    removed_paths = cluster.run("published", locks=[cluster.site.lock])["removed"]
+    assert [path.rpartition("/")[2].partition("-")[2][:9] for path in removed_paths] == ["keras-1.0"]
     assert "keras-2.0-py2.py3-none-any.whl" in cluster.names()
     assert (cluster.wheels / "README").exists()
     record = hdfs_record.read(cluster.parameters["record"])
@@ -226,9 +226,9 @@ def test_what_no_lock_needs_is_removed_whoever_put_it_there(cluster: Cluster, tm
 
 def test_a_removal_removes_what_was_put_there(cluster: Cluster) -> None:
     """Also if the directories were made before, for the archive of Spark's jars."""
-    above = str(Path(DIRECTORY).parent)
+    parent = str(Path(DIRECTORY).parent)
     cluster.wheels.parent.mkdir(parents=True)
-    hdfs_record.add(cluster.parameters["record"], [], [above, "/apps/deeplearning", "/apps"], "hdfs")
+    hdfs_record.add(cluster.parameters["record"], [], [parent, "/apps/deeplearning", "/apps"], "hdfs")
     cluster.published()
     record = hdfs_record.read(cluster.parameters["record"])
     (cluster.hdfs.root / f"{record['files'][0][1:]}._COPYING_").touch()
@@ -245,5 +245,5 @@ def test_only_what_the_tree_does_not_have_is_read(cluster: Cluster, kind: str) -
     if kind == "a repair":
         cluster.site.everything()
         (cluster.site.packages / "keras.py").write_text("damaged")
-    found = through_hdfs.missing(str(cluster.site.path), cluster.site.lock)
-    assert [entry["project"] for entry in found] == ["keras"]
+    missing_entries = through_hdfs.missing(str(cluster.site.path), cluster.site.lock)
+    assert [entry["project"] for entry in missing_entries] == ["keras"]

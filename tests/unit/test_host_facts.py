@@ -32,9 +32,9 @@ def differences(hint: Any, value: Any, place: str = "") -> list[str]:
     if typing.get_origin(hint) in typed.UNIONS:
         return differences(typing.get_args(hint)[0], value, place)
     if typing.get_origin(hint) is tuple:
-        return [name for one in value or () for name in differences(typing.get_args(hint)[0], one, place)]
+        return [name for item in value or () for name in differences(typing.get_args(hint)[0], item, place)]
     if typing.get_origin(hint) is Mapping:
-        return [name for one in value.values() for name in differences(typing.get_args(hint)[1], one, place)]
+        return [name for item in value.values() for name in differences(typing.get_args(hint)[1], item, place)]
     if not dataclasses.is_dataclass(hint) or value is None:
         return []
     hints = typed.fields(typing.cast(type, hint))
@@ -82,17 +82,17 @@ def test_an_answer_that_has_no_sense_is_one_line_with_the_hosts_name_and_stops_n
 ) -> None:
     answer = invented_hosts.answer()
     part, _, key = place.rpartition(".")
-    changed = answer[part] if part else answer
-    changed[key] = value
+    section = answer[part] if part else answer
+    section[key] = value
     if value is GONE:
-        del changed[key]
+        del section[key]
     hosts = [host_of(name, ["masters"], {}, invented_hosts.answer()) for name in ("data2", "data3")]
     hosts.append(host_of("edge1", ["edge_nodes"], {}, None))
-    made = plan.make_plan([host_of("data1", ["data_nodes"], {}, answer), *hosts], REPOSITORY)
-    (line,) = [one for one in made.warnings if "data1: answered " in one]
+    plan_ = plan.make_plan([host_of("data1", ["data_nodes"], {}, answer), *hosts], REPOSITORY)
+    (line,) = [warning for warning in plan_.warnings if "data1: answered " in warning]
     assert sentence in line
     assert len(line) < 400
-    assert (made.problems, sorted(made.hosts), made.unreachable) == ([], ["data2", "data3"], ["data1", "edge1"])
+    assert (plan_.problems, sorted(plan_.hosts), plan_.unreachable) == ([], ["data2", "data3"], ["data1", "edge1"])
 
 
 def test_a_host_whose_answer_has_no_sense_stops_the_run_where_the_site_wants_that() -> None:
@@ -106,20 +106,20 @@ def test_a_host_whose_answer_has_no_sense_stops_the_run_where_the_site_wants_tha
 
 def hints(kind: type) -> list[tuple[str, Any]]:
     """Every field below this type, with what it takes."""
-    found = []
+    rows = []
     for name, hint in typed.fields(kind).items():
         inner = [hint]
         while inner:
-            one = inner.pop()
-            if dataclasses.is_dataclass(one):
-                found += hints(typing.cast(type, one))
-            elif typing.get_origin(one) in (typing.Annotated, typing.Literal):
-                found.append((f"{kind.__name__}.{name}", one))
-            elif typing.get_args(one):
-                inner += [part for part in typing.get_args(one) if part not in (type(None), Ellipsis)]
+            subtype = inner.pop()
+            if dataclasses.is_dataclass(subtype):
+                rows += hints(typing.cast(type, subtype))
+            elif typing.get_origin(subtype) in (typing.Annotated, typing.Literal):
+                rows.append((f"{kind.__name__}.{name}", subtype))
+            elif typing.get_args(subtype):
+                inner += [part for part in typing.get_args(subtype) if part not in (type(None), Ellipsis)]
             else:
-                found.append((f"{kind.__name__}.{name}", one))
-    return found
+                rows.append((f"{kind.__name__}.{name}", subtype))
+    return rows
 
 
 @pytest.mark.parametrize("kind", [HostFacts, Asked])
@@ -136,9 +136,9 @@ def test_a_new_fact_cannot_come_without_a_form(hint: Any) -> None:
 
 
 def test_a_time_that_no_date_can_have_is_clipped() -> None:
-    asked = asked_of({"times": {"changed": 10**18, "verified": -5}})
-    assert (asked.times.changed, asked.times.verified) == (253402300799, 0)
-    assert report.iso(asked.times.changed or 0) == "9999-12-31T23:59:59Z"
+    answer = asked_of({"times": {"changed": 10**18, "verified": -5}})
+    assert (answer.times.changed, answer.times.verified) == (253402300799, 0)
+    assert report.iso(answer.times.changed or 0) == "9999-12-31T23:59:59Z"
 
 
 def test_what_a_program_said_is_cut_to_one_line_and_not_refused() -> None:
@@ -164,16 +164,16 @@ def test_the_text_that_digests_have_is_as_it_was() -> None:
         f'{{"hadoop": null, "java": [{{"home": "/j", "major": "8", "version": "1.8.0_412"}}], {system}, '
         '"pythons": {"2.7": "/usr/bin/python2.7", "3.6": "/usr/bin/python3.6"}}'
     )
-    known = {
+    answer = {
         name: dict(reversed(value.items())) if value and isinstance(value, dict) else value
         for name, value in json.loads(text).items()
     }
-    facts = invented_hosts.facts(known)
+    facts = invented_hosts.facts(answer)
     assert (facts.deciding_text, facts.system_text) == (text, f"{{{system}}}")
 
 
 def test_a_java_of_ibm_and_an_account_without_a_home_are_answers() -> None:
     java = {"home": "/usr/lib/jvm/ibm", "version": "8.0.7.20 - pxa6480sr7fp20", "major": "8"}
-    named = {"paths": {}, "accounts": {"svc": {"uid": 1000, "home": ""}}}
-    found = invented_hosts.facts({"java": [java], "named": named})
-    assert found.profile.javas == ("8",)
+    paths_and_accounts = {"paths": {}, "accounts": {"svc": {"uid": 1000, "home": ""}}}
+    facts = invented_hosts.facts({"java": [java], "named": paths_and_accounts})
+    assert facts.profile.javas == ("8",)

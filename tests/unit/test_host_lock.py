@@ -47,10 +47,10 @@ def holder(request, tmp_path):
 
 
 def test_a_second_run_waits_no_longer_than_it_is_told_and_names_the_holder(holder, tmp_path):
-    began = time.monotonic()
+    start_time = time.monotonic()
     with pytest.raises(HostLocked) as error, HostLock("Spark", 1, str(tmp_path)):
         pass
-    assert 0.9 < time.monotonic() - began < 3
+    assert 0.9 < time.monotonic() - start_time < 3
     words = f"TensorFlow into demo-1 (process {holder.pid}) has held {tmp_path}/.lock for more than 1 s"
     assert words in str(error.value)
 
@@ -58,10 +58,10 @@ def test_a_second_run_waits_no_longer_than_it_is_told_and_names_the_holder(holde
 def test_a_clock_that_is_set_neither_ends_nor_lengthens_the_wait(holder, tmp_path, monkeypatch):
     times = iter([1e9, 5e9, 0.0] + [1e12] * 1000)
     monkeypatch.setattr(time, "time", lambda: next(times))
-    began = time.monotonic()
+    start_time = time.monotonic()
     with pytest.raises(HostLocked), HostLock("Spark", 1, str(tmp_path)):
         pass
-    assert 0.9 < time.monotonic() - began < 3
+    assert 0.9 < time.monotonic() - start_time < 3
 
 
 def test_a_killed_holder_holds_nothing(holder, tmp_path):
@@ -84,8 +84,8 @@ def test_a_local_user_cannot_hold_it(tmp_path):
     with HostLock("Spark", 1, str(tmp_path)):
         pass
     program = f"import os; os.setuid(65534); os.open({str(tmp_path / '.lock')!r}, os.O_RDONLY)"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
-    assert "PermissionError" in done.stderr
+    completed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert "PermissionError" in completed.stderr
 
 
 def test_a_link_in_its_place_is_not_followed(tmp_path):

@@ -136,15 +136,15 @@ def test_what_the_roles_recorded_of_cuda_is_read_as_far_as_it_is_whole(tmp_path:
 
 def receipt_of(root: Path, **parts: Any) -> dict[str, Any]:
     write(root, {"/opt/deeplearning/state/thing.json": json.dumps({"component": "thing", "digest": "abc", **parts})})
-    found: dict[str, Any] = host_reader.read(str(root))["deeplearning"]["receipts"]["thing"]
-    return found
+    receipt: dict[str, Any] = host_reader.read(str(root))["deeplearning"]["receipts"]["thing"]
+    return receipt
 
 
 def test_a_receipt_holds_while_its_files_do(tmp_path: Path) -> None:
     write(tmp_path, {"/etc/thing": "hello"})
     digest = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"
-    found = receipt_of(tmp_path, files={"/etc/thing": digest}, sizes={"/etc/thing": 5})
-    assert found == {"digest": "abc", "problem": None}
+    receipt = receipt_of(tmp_path, files={"/etc/thing": digest}, sizes={"/etc/thing": 5})
+    assert receipt == {"digest": "abc", "problem": None}
     write(tmp_path, {"/etc/thing": "other"})
     assert "was changed" in receipt_of(tmp_path, files={"/etc/thing": digest})["problem"]
     assert "not 7 bytes" in receipt_of(tmp_path, sizes={"/etc/thing": 7})["problem"]
@@ -173,8 +173,8 @@ def test_root_imports_nothing_from_the_directory_of_the_ssh_user(tmp_path: Path,
     """Whoever may write to that directory would be root at the next plan."""
     for name in ("json", "types", "glob", "subprocess", "environment_tree", "processes"):
         (tmp_path / f"{name}.py").write_text(f"open({str(tmp_path / 'pwned')!r}, 'w').write({name!r})\n")
-    done = subprocess.run([python, *flags, "-"], input=SCRIPT, capture_output=True, cwd=tmp_path, check=True)
-    assert "os" in json.loads(done.stdout)
+    completed = subprocess.run([python, *flags, "-"], input=SCRIPT, capture_output=True, cwd=tmp_path, check=True)
+    assert "os" in json.loads(completed.stdout)
     assert not (tmp_path / "pwned").exists()
 
 
@@ -185,16 +185,16 @@ def test_the_command_leaves_the_directory_and_the_variables_of_the_ssh_user(
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     script = b"import json, os, sys\nprint(os.getcwd(), sys.path)\n"
     command = ["/bin/sh", "-c", host_script.command()]
-    done = subprocess.run(command, input=script, capture_output=True, cwd=tmp_path, check=True)
-    assert done.stdout.startswith(b"/ ")
+    completed = subprocess.run(command, input=script, capture_output=True, cwd=tmp_path, check=True)
+    assert completed.stdout.startswith(b"/ ")
     assert not (tmp_path / "pwned").exists()
 
 
 def test_a_command_that_hangs_is_reported_and_counts_as_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(host_system, "COMMAND_TIMEOUT", 0.2)
     reader = host_reader.Reader("/")
-    for failing in ("false", f"{os.devnull}-missing"):
-        assert reader.output([failing]) is None
+    for command in ("false", f"{os.devnull}-missing"):
+        assert reader.output([command]) is None
     assert reader.unanswered == [], "a command that fails answers nothing"
     assert reader.output(["sleep", "60"]) is None
     assert reader.unanswered == ["sleep 60 did not end within 0.2 s"]
@@ -231,18 +231,18 @@ def test_a_gpu_that_no_table_can_have_is_read_with_its_capability(
     device: str, output: str | None, capability: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pci(tmp_path, "0000:3b:00.0", "10de", device[2:], "030200")
-    loaded = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.95.05  Sat Apr  6 03:07:24 CDT 2019\n"
-    write(tmp_path, {"/proc/driver/nvidia/version": loaded, "/usr/bin/nvidia-smi": ""})
-    asked: list[list[str]] = []
+    version_text = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.95.05  Sat Apr  6 03:07:24 CDT 2019\n"
+    write(tmp_path, {"/proc/driver/nvidia/version": version_text, "/usr/bin/nvidia-smi": ""})
+    commands: list[list[str]] = []
 
     def answer(self: Any, argv: list[str], accepted: tuple[int, ...] = (0,)) -> str | None:
-        asked.append(argv)
+        commands.append(argv)
         return output if "--query-gpu=pci.bus_id,compute_cap" in argv else None
 
     monkeypatch.setattr(host_reader.Reader, "output", answer)
     (gpu,) = host_reader.read(str(tmp_path))["nvidia"]["gpus"]
     assert gpu.get("compute_cap") == capability
-    assert any("--query-gpu=pci.bus_id,compute_cap" in argv for argv in asked) is (device == "0x4001")
+    assert any("--query-gpu=pci.bus_id,compute_cap" in argv for argv in commands) is (device == "0x4001")
 
 
 def test_nvidia_smi_is_asked_about_devices_that_are_newer_than_the_table() -> None:

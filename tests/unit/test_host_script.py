@@ -29,15 +29,15 @@ needs_root = pytest.mark.skipif(
 def ansible_as_root(action: str, arguments: str) -> dict[str, Any]:
     """The result of one task on this machine, as root through su."""
     become = ("-b", "--become-method", "su", "-e", "ansible_connection=local")
-    done = ansible_programs.run(
+    completed = ansible_programs.run(
         *("ansible", "localhost", "-i", "localhost,", "-m", action, "-a", arguments, *become),
         ANSIBLE_LOAD_CALLBACK_PLUGINS="1",
         ANSIBLE_STDOUT_CALLBACK="ansible.builtin.json",
         PATH=f"{Path(sys.executable).parent}:{os.environ['PATH']}",
     )
-    assert done.returncode == 0, done.stdout + done.stderr
-    found: dict[str, Any] = json.loads(re.sub(r"^[^{]*", "", done.stdout))
-    result: dict[str, Any] = found["plays"][0]["tasks"][0]["hosts"]["localhost"]
+    assert completed.returncode == 0, completed.stdout + completed.stderr
+    output: dict[str, Any] = json.loads(re.sub(r"^[^{]*", "", completed.stdout))
+    result: dict[str, Any] = output["plays"][0]["tasks"][0]["hosts"]["localhost"]
     return result
 
 
@@ -61,17 +61,17 @@ def test_the_suites_probe_imports_nothing_from_the_directory_of_the_ssh_user(tmp
     for name in ("json", "types", "threading", "gpu_check"):
         (tmp_path / f"{name}.py").write_text(f"open({str(tmp_path / 'pwned')!r}, 'w').write({name!r})\n")
     script = verify.probe_script({"environment": "/nowhere", "gpu_count": 0}).encode()
-    done = subprocess.run([python, "-E", "-s", "-"], input=script, capture_output=True, cwd=tmp_path, check=True)
-    assert json.loads(done.stdout)["exists"] is False
+    completed = subprocess.run([python, "-E", "-s", "-"], input=script, capture_output=True, cwd=tmp_path, check=True)
+    assert json.loads(completed.stdout)["exists"] is False
     assert not (tmp_path / "pwned").exists()
 
 
 def test_one_command_carries_the_script(tmp_path: Path) -> None:
     command = host_script.one_command('import json, sys, os\nprint(json.dumps({"here": os.getcwd()}))\n')
-    done = subprocess.run(["/bin/sh", "-c", command], capture_output=True, text=True, cwd=tmp_path, check=True)
-    assert host_script.parse(0, done.stdout, done.stderr) == {"here": "/"}
-    packed = host_script.one_command(verify.probe_script({"gpu_count": 2}))
-    assert len(packed) < 128 * 1024
+    completed = subprocess.run(["/bin/sh", "-c", command], capture_output=True, text=True, cwd=tmp_path, check=True)
+    assert host_script.parse(0, completed.stdout, completed.stderr) == {"here": "/"}
+    line = host_script.one_command(verify.probe_script({"gpu_count": 2}))
+    assert len(line) < 128 * 1024
 
 
 @pytest.mark.parametrize(
@@ -92,15 +92,15 @@ def test_a_host_that_does_not_answer_is_described(status: int, output: str, erro
 
 @pytest.mark.parametrize("status", [1, 255])
 def test_what_a_host_said_last_is_one_line_of_limited_length(status: int) -> None:
-    with pytest.raises(host_script.NoAnswer) as caught:
+    with pytest.raises(host_script.NoAnswer) as error:
         host_script.parse(status, "", "first\n" + "\x1b[2Jx" * 1_000_000)
-    assert str(caught.value).isprintable()
-    assert len(str(caught.value)) < 400
+    assert str(error.value).isprintable()
+    assert len(str(error.value)) < 400
 
 
 def test_a_number_of_any_length_is_read() -> None:
-    found = host_script.parse(0, '{"small": 253402300799, "long": ' + "9" * 5000 + ', "infinite": 1e400}', "")
-    assert found == {"small": 253402300799, "long": float("inf"), "infinite": float("inf")}
+    value = host_script.parse(0, '{"small": 253402300799, "long": ' + "9" * 5000 + ', "infinite": 1e400}', "")
+    assert value == {"small": 253402300799, "long": float("inf"), "infinite": float("inf")}
 
 
 def test_an_answer_that_takes_too_much_memory_ends_and_the_limit_with_it() -> None:
@@ -133,5 +133,5 @@ def test_an_answer_that_takes_too_much_memory_is_described(monkeypatch: pytest.M
 
 def test_a_host_cannot_write_to_the_operators_terminal() -> None:
     answer = json.dumps({"os": {"name": "\x1b[2JRHEL"}, "hostname": "a\x07", "lines": ["one\ntwo\x9b"]})
-    found = host_script.parse(0, answer, "")
-    assert found == {"os": {"name": "\ufffd[2JRHEL"}, "hostname": "a\ufffd", "lines": ["one\ntwo\ufffd"]}
+    value = host_script.parse(0, answer, "")
+    assert value == {"os": {"name": "\ufffd[2JRHEL"}, "hostname": "a\ufffd", "lines": ["one\ntwo\ufffd"]}

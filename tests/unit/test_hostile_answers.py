@@ -92,8 +92,8 @@ def base(name: str) -> Json:
 def places(value: Any, path: Place = ()) -> Iterator[Place]:
     yield path
     children = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, one in children:
-        yield from places(one, (*path, key))
+    for key, child in children:
+        yield from places(child, (*path, key))
 
 
 def at(answer: Any, path: Place) -> Any:
@@ -105,14 +105,14 @@ def at(answer: Any, path: Place) -> Any:
 def changes(name: str) -> Iterator[tuple[str, Json]]:
     """Every leaf, list and mapping as each of the values, every key as each of the texts, and every entry without one."""
     answer = base(name)
-    for path in [one for one in places(answer) if one]:
+    for path in [place for place in places(answer) if place]:
         original = at(answer, path)
         for number, value in enumerate([*TEXTS, *OTHERS]):
             yield f"{path} value {number}", replaced(answer, path, value)
         for number, text in enumerate(TEXTS):
             parent = at(answer, path[:-1])
             if isinstance(parent, dict):
-                keys = {(text if key == path[-1] else key): one for key, one in parent.items()}
+                keys = {(text if key == path[-1] else key): item for key, item in parent.items()}
                 yield f"{path} key {number}", replaced(answer, path[:-1], keys)
             elif isinstance(original, str):
                 yield f"{path} also {number}", replaced(answer, path[:-1], [*parent, text])
@@ -124,8 +124,8 @@ def replaced(answer: Any, path: Place, value: Any) -> Any:
         return value
     inner = replaced(answer[path[0]], path[1:], value)
     if isinstance(answer, dict):
-        return {key: inner if key == path[0] else one for key, one in answer.items()}
-    return [inner if key == path[0] else one for key, one in enumerate(answer)]
+        return {key: inner if key == path[0] else item for key, item in answer.items()}
+    return [inner if key == path[0] else item for key, item in enumerate(answer)]
 
 
 BASES = ("v100-installed", "cdsw-installed", "container", "t4-bare")
@@ -148,9 +148,9 @@ def made(host: Host, name: str, *, grouped: bool) -> Plan:
 
 def reported(host: Host, asked: Asked, name: str, directory: Path) -> Json:
     answers = {"data1": asked, "data2": Asked()}
-    found = report.make_report([host, other(name)], answers, made(host, name, grouped=False), {}, report_sample.NOW)
-    report_files.write(found, directory)
-    return found
+    report_ = report.make_report([host, other(name)], answers, made(host, name, grouped=False), {}, report_sample.NOW)
+    report_files.write(report_, directory)
+    return report_
 
 
 def texts(directory: Path) -> dict[str, str]:
@@ -158,51 +158,51 @@ def texts(directory: Path) -> dict[str, str]:
 
 
 def check(host: Host, asked: Asked, name: str, directory: Path) -> None:
-    planned = made(host, name, grouped=True)
-    assert "data2" in planned.hosts, "another host is planned for, whatever this one answers"
-    for line in [planned.table(), *planned.warnings, *planned.problems, *planned.reboots]:
+    plan_ = made(host, name, grouped=True)
+    assert "data2" in plan_.hosts, "another host is planned for, whatever this one answers"
+    for line in [plan_.table(), *plan_.warnings, *plan_.problems, *plan_.reboots]:
         assert all(part.isprintable() and not part.strip().startswith(FORGED) for part in line.splitlines()), line
-    found = reported(host, asked, name, directory)
-    assert [entry["host"] for entry in found["hosts"]] == ["data1", "data2"]
-    written = texts(directory)
-    assert set(written) == {"report.txt", "report.html", "report.json", "deeplearning.prom"}
-    assert json.loads(written["report.json"], parse_constant=pytest.fail)["hosts"][1]["host"] == "data2"
-    assert f"<script>{FORGED}" not in written["report.html"]
-    for text in written.values():
+    report_ = reported(host, asked, name, directory)
+    assert [entry["host"] for entry in report_["hosts"]] == ["data1", "data2"]
+    contents = texts(directory)
+    assert set(contents) == {"report.txt", "report.html", "report.json", "deeplearning.prom"}
+    assert json.loads(contents["report.json"], parse_constant=pytest.fail)["hosts"][1]["host"] == "data2"
+    assert f"<script>{FORGED}" not in contents["report.html"]
+    for text in contents.values():
         assert re.search(r"[^\n -\U0010ffff]|[\x7f-\x9f\u2028\u2029\u202e]", text) is None
-    for text in (written["report.txt"], written["deeplearning.prom"]):
+    for text in (contents["report.txt"], contents["deeplearning.prom"]):
         assert not any(line.strip().startswith(FORGED) for line in text.splitlines())
         assert max(map(len, text.splitlines())) < 5000
     sample = re.compile(r'# (HELP|TYPE) .*|deeplearning_\w+(\{(\w+="([^"\\]|\\.)*",?)*\})? -?\d+')
-    assert all(sample.fullmatch(line) for line in written["deeplearning.prom"].splitlines())
+    assert all(sample.fullmatch(line) for line in contents["deeplearning.prom"].splitlines())
 
 
 @pytest.mark.parametrize("name", BASES)
 def test_the_recorded_answer_is_let_in(name: str, tmp_path: Path) -> None:
-    host, asked = received(name, base(name))
+    host, answer = received(name, base(name))
     assert host.facts is not None
-    assert asked.health.results
-    check(host, asked, name, tmp_path)
+    assert answer.health.results
+    check(host, answer, name, tmp_path)
 
 
 @pytest.mark.parametrize("name", BASES)
 def test_whatever_a_host_answers_plan_and_report_end_with_rows(name: str, tmp_path: Path) -> None:
-    refused, let_in = [], []
+    refusals, let_in = [], []
     for label, answer in changes(name):
-        host, asked = received(name, answer)
+        host, answers = received(name, answer)
         if host.problem:
             assert re.match(r"answered .+ for .+, which (must be|is required)", host.problem), label
             assert host.problem.isprintable(), label
             assert len(host.problem) < 500, label
-        (refused if host.facts is None else let_in).append((label, host, asked))
-    assert len(refused) > 1000
+        (refusals if host.facts is None else let_in).append((label, host, answers))
+    assert len(refusals) > 1000
     assert len(let_in) > 500
-    seeded = random.Random(25)  # noqa: S311 (a sample, not a secret)
-    for label, host, asked in [
-        *seeded.sample(refused, min(len(refused), SAMPLE // 10)),
-        *seeded.sample(let_in, min(len(let_in), SAMPLE)),
+    generator = random.Random(25)  # noqa: S311 (a sample, not a secret)
+    for label, host, answers in [
+        *generator.sample(refusals, min(len(refusals), SAMPLE // 10)),
+        *generator.sample(let_in, min(len(let_in), SAMPLE)),
     ]:
         try:
-            check(host, asked, name, tmp_path)
+            check(host, answers, name, tmp_path)
         except Exception as error:
             raise AssertionError(f"{name} with {label}") from error

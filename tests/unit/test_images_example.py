@@ -13,7 +13,7 @@ def code(name: str) -> list[str]:
 
 
 def test_fewer_than_ten_lines_make_the_plain_program_one_for_the_cluster() -> None:
-    changed = [line for line in difflib.unified_diff(code("plain.py"), code("tfos.py"), lineterm="", n=0)][2:]
-    assert 0 < sum(line.startswith("+") and line != "+" for line in changed) < 10
-    shown = "".join(f"    {line}\n" for line in changed if line[0] in "+-" and line != "+")
-    assert shown in (DIRECTORY / "README.md").read_text(encoding="utf-8"), f"its README must show:\n{shown}"
+    changed_lines = [line for line in difflib.unified_diff(code("plain.py"), code("tfos.py"), lineterm="", n=0)][2:]
+    assert 0 < sum(line.startswith("+") and line != "+" for line in changed_lines) < 10
+    diff = "".join(f"    {line}\n" for line in changed_lines if line[0] in "+-" and line != "+")
+    assert diff in (DIRECTORY / "README.md").read_text(encoding="utf-8"), f"its README must show:\n{diff}"

@@ -128,10 +128,10 @@ def test_a_wrong_value_is_refused_with_its_name_and_what_is_accepted(name: str, 
     ],
 )
 def test_a_right_value_is_converted_to_its_type(name: str, value: Any, converted: Any) -> None:
-    checked = inputs.check({name: value}, REPOSITORY)
-    assert checked.problems == []
-    assert checked.values[name] == converted
-    assert type(checked.values[name]) is type(converted)
+    result = inputs.check({name: value}, REPOSITORY)
+    assert result.problems == []
+    assert result.values[name] == converted
+    assert type(result.values[name]) is type(converted)
 
 
 @pytest.mark.parametrize("value", [*forms.TRUE, *forms.FALSE, "TRUE", "Off", True, False, 0, 1])
@@ -175,9 +175,9 @@ def test_an_archive_that_the_role_knows_needs_no_entry_or_no_sha256(archives: di
 @pytest.mark.parametrize("role", ROLES)
 def test_every_default_of_a_role_is_accepted(role: str) -> None:
     defaults = yaml.safe_load((REPOSITORY / "roles" / role / "defaults" / "main.yml").read_text(encoding="utf-8"))
-    required = {name for name, found in KNOWN.items() if found.role == role and found.spec.get("required")}
-    given = {name for name in defaults if name not in required | inputs.reserved(REPOSITORY)}
-    assert problems(**{name: defaults[name] for name in given}) == []
+    required_names = {name for name, entry in KNOWN.items() if entry.role == role and entry.spec.get("required")}
+    optional_names = {name for name in defaults if name not in required_names | inputs.reserved(REPOSITORY)}
+    assert problems(**{name: defaults[name] for name in optional_names}) == []
 
 
 @pytest.mark.parametrize("role", ROLES)
@@ -187,11 +187,11 @@ def test_every_default_is_an_input_of_the_role(role: str) -> None:
 
 
 def test_every_variable_that_the_playbooks_compute_from_is_an_input() -> None:
-    computed = yaml.safe_load((REPOSITORY / "playbooks/group_vars/all.yml").read_text(encoding="utf-8"))
+    variables = yaml.safe_load((REPOSITORY / "playbooks/group_vars/all.yml").read_text(encoding="utf-8"))
     templates = Environment(extensions=[])  # noqa: S701 (nothing is rendered)
     templates.filters.update(dict.fromkeys(("bool", "split", "stack_artifacts", "stack_lock", "stack_file"), str))
-    parsed = [templates.parse(str(value)) for value in computed.values()]
-    names = set().union(*map(meta.find_undeclared_variables, parsed)) - set(computed)
+    syntax_trees = [templates.parse(str(value)) for value in variables.values()]
+    names = set().union(*map(meta.find_undeclared_variables, syntax_trees)) - set(variables)
     assert names - {"groups", "inventory_dir", "inventory_hostname", "plan", "playbook_dir"} <= set(KNOWN)
 
 
@@ -206,28 +206,28 @@ def test_no_value_ends_in_an_exception(name: str) -> None:
 
 def test_every_limit_belongs_to_an_input_and_every_form_is_there() -> None:
     assert set(forms.limits()) <= set(KNOWN) | set(NESTED)
-    named = {row[key] for row in forms.limits().values() for key in ("form", "keys", "values") if key in row}
-    assert named - {"archive", "text"} <= set(forms.table()["forms"])
-    used = named | {"sha256", "source", "host", "stack"}  # the code names these
-    assert set(forms.table()["forms"]) - used == set()
+    limit_forms = {row[key] for row in forms.limits().values() for key in ("form", "keys", "values") if key in row}
+    assert limit_forms - {"archive", "text"} <= set(forms.table()["forms"])
+    used_forms = limit_forms | {"sha256", "source", "host", "stack"}  # the code names these
+    assert set(forms.table()["forms"]) - used_forms == set()
 
 
 @pytest.mark.parametrize("name", sorted(KNOWN.keys() | NESTED.keys()))
 def test_every_input_has_a_form(name: str) -> None:
     """A type is none: a boolean, choices, a range, a form, or keys whose values have one; or no site sets it."""
-    given = {**KNOWN, **NESTED}[name]
-    limits, options = given.limits, given.spec.get("options")
-    checked_by_type = ("bool", "request", "batch", "canary", "parts")
-    if name.partition(".")[0] in inputs.reserved(REPOSITORY) or given.type in checked_by_type:
+    definition = {**KNOWN, **NESTED}[name]
+    limits, options = definition.limits, definition.spec.get("options")
+    checked_types = ("bool", "request", "batch", "canary", "parts")
+    if name.partition(".")[0] in inputs.reserved(REPOSITORY) or definition.type in checked_types:
         return
-    if given.type == "int":
+    if definition.type == "int":
         assert {"min", "max"} <= set(limits)
     elif options:
         assert {f"{name}.{key}" for key in options} <= set(NESTED)
-    elif given.type == "dict":
+    elif definition.type == "dict":
         assert {"keys", "values"} <= set(limits) or limits.get("form") == "archive"
     else:
-        assert given.spec.get("choices") or limits.get("form")
+        assert definition.spec.get("choices") or limits.get("form")
 
 
 def test_the_inputs_that_a_reader_of_a_host_is_asked_for_are_those_of_the_table() -> None:
@@ -248,15 +248,15 @@ def test_a_list_has_each_entry_once() -> None:
 def test_what_only_the_playbooks_set_is_refused_with_another_value(name: str) -> None:
     (problem,) = problems(**{name: "/etc"})
     assert problem == f"{name} must not be set: only the playbooks set it. Remove it from the inventory."
-    computed = inputs.playbook_values(REPOSITORY)
-    assert problems(**{name: computed[name]} if name in computed else {}) == []
+    values = inputs.playbook_values(REPOSITORY)
+    assert problems(**{name: values[name]} if name in values else {}) == []
 
 
 @pytest.mark.parametrize("form", sorted(forms.table()["forms"]))
 def test_the_example_of_a_form_is_accepted(form: str) -> None:
-    given = forms.Input("x", "", {"type": "str"}, {"form": form})
+    definition = forms.Input("x", "", {"type": "str"}, {"form": form})
     example = forms.table()["forms"][form]["example"]
-    assert forms.convert(given, example) == example
+    assert forms.convert(definition, example) == example
 
 
 def test_the_page_of_all_inputs_is_current() -> None:
@@ -280,15 +280,15 @@ UNFIT = ("newest", "/etc", "../etc", "two words", "10.1", " ")
 
 def refused_examples(given: forms.Input) -> list[Any]:
     """Values that the input does not accept."""
-    found: list[Any] = [REFUSED[given.type]]
+    examples: list[Any] = [REFUSED[given.type]]
     form = given.limits.get("form")
     if given.spec.get("choices"):
-        found = [str(given.spec["choices"][0]).capitalize()]
+        examples = [str(given.spec["choices"][0]).capitalize()]
     elif given.type == "int":
-        found.append(given.limits["min"] - 1)
+        examples.append(given.limits["min"] - 1)
     elif given.type in ("str", "path") and form:
-        found.append(next(one for one in UNFIT if not forms.fits(form, one)))
-    return found
+        examples.append(next(text for text in UNFIT if not forms.fits(form, text)))
+    return examples
 
 
 @pytest.mark.parametrize("name", sorted(KNOWN.keys() - inputs.reserved(REPOSITORY)))
@@ -304,8 +304,8 @@ def test_a_vaulted_value_is_not_shown() -> None:
 
 
 def test_a_misspelt_input_is_a_warning_and_a_sites_own_variable_is_none() -> None:
-    checked = inputs.check({"cuda_version": "12.2", "cuda_rack": "b4", "nvidia_smi_path": "/x"}, REPOSITORY)
-    assert checked.warnings == ["cuda_version is not an input of this project and is not used; cuda_versions is one."]
+    result = inputs.check({"cuda_version": "12.2", "cuda_rack": "b4", "nvidia_smi_path": "/x"}, REPOSITORY)
+    assert result.warnings == ["cuda_version is not an input of this project and is not used; cuda_versions is one."]
 
 
 def test_one_variable_names_the_ca_of_the_mirror() -> None:

@@ -168,8 +168,8 @@ includedir /etc/krb5.conf.d/
 
 
 def test_the_realm_is_read_where_krb5_reads_it(tmp_path: Path) -> None:
-    found = host_with(tmp_path, RHEL, web=True, programs=("kinit", "klist", "curl"))
-    assert (found["secure"], found["web"], found["realm"], found["missing"]) == (True, True, None, [])
+    facts = host_with(tmp_path, RHEL, web=True, programs=("kinit", "klist", "curl"))
+    assert (facts["secure"], facts["web"], facts["realm"], facts["missing"]) == (True, True, None, [])
     system, site = host_system.System(str(tmp_path)), tmp_path / "etc/krb5.conf.d/site.conf"
     for text, realm in (
         ("[libdefaults]\n default_realm = SITE.EXAMPLE\n", "SITE.EXAMPLE"),
@@ -218,11 +218,11 @@ def test_a_data_node_that_logs_in_needs_the_programs_for_it(tmp_path: Path) -> N
 def clocks(clockskew: int | None = None, **ahead: int) -> list[str]:
     """What the plan says of hosts whose clocks are that many seconds ahead of the controller's, which is an hour late itself."""
     now = 1_795_000_000
-    known = {"web": False, "realm": "A", "missing": [], "received": now, "clockskew": clockskew}
+    answer = {"web": False, "realm": "A", "missing": [], "received": now, "clockskew": clockskew}
     hosts = []
     for name, seconds in ahead.items():
-        found = {**known, "secure": name != "insecure", "clock": now + 3600 + seconds}
-        hosts.append(make_host(name, node=changed_node(kerberos=found), **LOGIN))
+        facts = {**answer, "secure": name != "insecure", "clock": now + 3600 + seconds}
+        hosts.append(make_host(name, node=changed_node(kerberos=facts), **LOGIN))
     return [problem for problem in make_plan(hosts, REPOSITORY).problems if "clock" in problem]
 
 
@@ -238,11 +238,11 @@ def test_a_clock_that_kerberos_would_refuse_is_named_before_a_host_changes() -> 
 
 
 def test_the_reader_answers_its_clock_and_not_the_controllers(tmp_path: Path) -> None:
-    found = host_facts.read(host_facts.Kerberos, host_with(tmp_path, "[libdefaults]\nclockskew = 120\n"))
-    assert found.clockskew == 120
-    assert found.clock is not None
-    assert abs(found.clock - time.time()) < 5
-    assert found.received is None
+    facts = host_facts.read(host_facts.Kerberos, host_with(tmp_path, "[libdefaults]\nclockskew = 120\n"))
+    assert facts.clockskew == 120
+    assert facts.clock is not None
+    assert abs(facts.clock - time.time()) < 5
+    assert facts.received is None
 
 
 @pytest.mark.parametrize(
@@ -256,6 +256,6 @@ def test_the_login_is_checked_for_each_run_that_may_use_it(
     login = {"hadoop_principal": "a@A", "hadoop_keytab": str(tmp_path / "none")}
     hosts = {"all": {"vars": {**LOCAL, **login}, "children": {"needs_hadoop_login": {"hosts": {"edge1": None}}}}}
     (tmp_path / "hosts.yml").write_text(yaml.safe_dump(hosts), encoding="utf-8")
-    code, said = play("-i", tmp_path / "hosts.yml", REPOSITORY / "playbooks/layers/hadoop_login.yml", *options)
-    assert ("none is required, but" in said) is asked, said
+    code, output = play("-i", tmp_path / "hosts.yml", REPOSITORY / "playbooks/layers/hadoop_login.yml", *options)
+    assert ("none is required, but" in output) is asked, output
     assert code == (2 if asked else 0)

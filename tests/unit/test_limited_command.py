@@ -15,25 +15,25 @@ UNLIMITED = {f"{prefix}{name}" for prefix in ("", "ansible.builtin.") for name i
 
 
 def test_a_program_that_does_not_end_is_ended_with_what_it_started_and_named(tmp_path: Path) -> None:
-    alive = tmp_path / "alive"
-    script = f"echo begun; (sleep 3; touch {alive}) & sleep 60"
-    began = time.monotonic()
-    found = run("limited_command", argv=["sh", "-c", script], timeout=1)
-    assert time.monotonic() - began < 30
-    assert (found["failed"], found["rc"], found["stdout"]) == (True, 124, "begun")
-    assert found["msg"] == f"sh -c {script} did not end within 1 s"
-    assert found["stderr"] == found["msg"]  # what a task reads that decides itself
+    marker = tmp_path / "alive"
+    script = f"echo begun; (sleep 3; touch {marker}) & sleep 60"
+    start = time.monotonic()
+    result = run("limited_command", argv=["sh", "-c", script], timeout=1)
+    assert time.monotonic() - start < 30
+    assert (result["failed"], result["rc"], result["stdout"]) == (True, 124, "begun")
+    assert result["msg"] == f"sh -c {script} did not end within 1 s"
+    assert result["stderr"] == result["msg"]  # what a task reads that decides itself
     time.sleep(3)
-    assert not alive.exists()
+    assert not marker.exists()
 
 
 def test_it_answers_with_status_and_output(tmp_path: Path) -> None:
-    found = run("limited_command", argv=["sh", "-c", "echo out; echo err >&2; exit 3"])
-    assert (found["failed"], found["rc"], found["stdout"], found["stderr"]) == (True, 3, "out", "err")
+    result = run("limited_command", argv=["sh", "-c", "echo out; echo err >&2; exit 3"])
+    assert (result["failed"], result["rc"], result["stdout"], result["stderr"]) == (True, 3, "out", "err")
     assert run("limited_command", argv=["true"])["changed"]
-    missing = run("limited_command", argv=["grubby-of-nobody"])
-    assert missing["rc"] == 127
-    assert "grubby-of-nobody cannot be run: No such file or directory" in missing["stderr"]
+    failure = run("limited_command", argv=["grubby-of-nobody"])
+    assert failure["rc"] == 127
+    assert "grubby-of-nobody cannot be run: No such file or directory" in failure["stderr"]
 
 
 @pytest.mark.parametrize(("option", "path", "runs"), [
@@ -49,18 +49,18 @@ def test_it_runs_only_where_it_is_needed(tmp_path: Path, option: str, path: str,
 
 
 def test_check_mode_skips_it(tmp_path: Path) -> None:
-    found = run("limited_command", argv=["touch", str(tmp_path / "ran")], _ansible_check_mode=True)
-    assert (found["skipped"], found["changed"], found["rc"]) == (True, False, 0)
+    result = run("limited_command", argv=["touch", str(tmp_path / "ran")], _ansible_check_mode=True)
+    assert (result["skipped"], result["changed"], result["rc"]) == (True, False, 0)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_no_task_starts_a_program_on_a_host_without_a_limit() -> None:
     files = sorted(path for kind in ("tasks", "handlers") for path in ROLES.glob(f"*/{kind}/*.yml"))
     assert len(files) > 100
-    found = [
+    unlimited_tasks = [
         f"{path.relative_to(ROLES)}: {task.get('name')}"
         for path in files
         for task in tasks_in(path)
         if UNLIMITED & set(task) and task.get("delegate_to") != "localhost"
     ]
-    assert found == []
+    assert unlimited_tasks == []

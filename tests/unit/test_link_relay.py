@@ -43,12 +43,12 @@ def through(echo: tuple[str, str], record: Path, sizes: list[int], round_trip: f
         relay.stdin.write(b".")  # it runs
         relay.stdin.flush()
         relay.stdout.read(1)
-        started = time.monotonic()
+        start = time.monotonic()
         for size in sizes:
             relay.stdin.write(b"." * size)
             relay.stdin.flush()
             assert len(relay.stdout.read(size)) == size
-        seconds = time.monotonic() - started
+        seconds = time.monotonic() - start
         relay.stdin.close()
         assert relay.wait(10) == 0
     return seconds

@@ -79,8 +79,8 @@ def test_a_damaged_lock_is_refused(old, new, sentence):
     ],
 )
 def test_the_file_is_the_one_that_pip_takes(python, glibc, others, chosen):
-    offers = [{"name": name} for name in [*others, chosen] if name]
-    offer = lock_maker.choose_file(offers, "x", "1.0", lock_maker.platform_tags(python, glibc))
+    files = [{"name": name} for name in [*others, chosen] if name]
+    offer = lock_maker.choose_file(files, "x", "1.0", lock_maker.platform_tags(python, glibc))
     assert (offer or {"name": None})["name"] == chosen
 
 
@@ -90,16 +90,16 @@ def test_an_sdist_with_a_dash_in_its_version_is_found():
 
 
 def test_the_closure_names_what_is_missing_and_what_does_not_fit():
-    requires = {
+    packages = {
         "a": [Requirement("b>=2"), Requirement("c; python_version<'3'"), Requirement("d; extra == 'more'")],
         "b": [],
     }
-    problems = lock_maker.closure_problems({"a": "1", "b": "1"}, requires, lock_maker.marker_environment("2.7"))
+    problems = lock_maker.closure_problems({"a": "1", "b": "1"}, packages, lock_maker.marker_environment("2.7"))
     assert problems == [
         "a 1 needs b>=2, but the lock has 1.",
         'a 1 needs c; python_version < "3", but the lock has none.',
     ]
-    assert lock_maker.closure_problems({"a": "1", "b": "2"}, requires, lock_maker.marker_environment("3.9")) == []
+    assert lock_maker.closure_problems({"a": "1", "b": "2"}, packages, lock_maker.marker_environment("3.9")) == []
 
 
 AND_CUDA = [Requirement("nvidia-cudnn-cu12==8.9.4; extra == 'and-cuda'"), Requirement("numpy")]
@@ -107,31 +107,31 @@ AND_CUDA = [Requirement("nvidia-cudnn-cu12==8.9.4; extra == 'and-cuda'"), Requir
 
 def test_an_extra_that_is_asked_for_belongs_to_the_closure():
     versions = {"the stack's file": "", "tensorflow": "2.15.1", "numpy": "1"}
-    requires = {"tensorflow": AND_CUDA, "numpy": [], "the stack's file": [Requirement("tensorflow[and-cuda]==2.15.1")]}
-    (problem,) = lock_maker.closure_problems(versions, requires, lock_maker.marker_environment("3.11"))
+    packages = {"tensorflow": AND_CUDA, "numpy": [], "the stack's file": [Requirement("tensorflow[and-cuda]==2.15.1")]}
+    (problem,) = lock_maker.closure_problems(versions, packages, lock_maker.marker_environment("3.11"))
     assert problem.startswith("tensorflow 2.15.1 needs nvidia-cudnn-cu12==8.9.4")
-    requires["the stack's file"] = [Requirement("tensorflow==2.15.1")]
-    assert lock_maker.closure_problems(versions, requires, lock_maker.marker_environment("3.11")) == []
+    packages["the stack's file"] = [Requirement("tensorflow==2.15.1")]
+    assert lock_maker.closure_problems(versions, packages, lock_maker.marker_environment("3.11")) == []
 
 
 def test_what_an_extra_needs_has_the_component_of_the_package():
     versions = {"tensorflow": "2.15.1", "numpy": "1", "nvidia-cudnn-cu12": "8.9.4"}
-    requires = {"tensorflow": AND_CUDA, "numpy": [], "nvidia-cudnn-cu12": []}
+    packages = {"tensorflow": AND_CUDA, "numpy": [], "nvidia-cudnn-cu12": []}
     requirements = {"tensorflow": ["tensorflow[and-cuda]==2.15.1"]}
     environment = lock_maker.marker_environment("3.11")
-    assert set(lock_maker.assign(requirements, versions, requires, environment)) == set(versions)
+    assert set(lock_maker.assign(requirements, versions, packages, environment)) == set(versions)
     requirements = {"tensorflow": ["tensorflow==2.15.1"]}
-    assert set(lock_maker.assign(requirements, versions, requires, environment)) == {"tensorflow", "numpy"}
+    assert set(lock_maker.assign(requirements, versions, packages, environment)) == {"tensorflow", "numpy"}
 
 
 def test_a_package_belongs_to_the_component_that_names_it_then_to_the_first_that_needs_it():
-    requires = {name: [] for name in ("wheel", "six", "keras", "yaml")}
-    requires["tensorflow"] = [Requirement(name) for name in ("six", "wheel", "keras")]
-    requires["keras"] = [Requirement("yaml"), Requirement("six")]
-    versions = dict.fromkeys(requires, "1")
+    packages = {name: [] for name in ("wheel", "six", "keras", "yaml")}
+    packages["tensorflow"] = [Requirement(name) for name in ("six", "wheel", "keras")]
+    packages["keras"] = [Requirement("yaml"), Requirement("six")]
+    versions = dict.fromkeys(packages, "1")
     requirements = {"pip": ["wheel"], "tensorflow": ["tensorflow"], "keras": ["keras"]}
     expected = {"wheel": "pip", "tensorflow": "tensorflow", "six": "tensorflow", "keras": "keras", "yaml": "keras"}
-    assert lock_maker.assign(requirements, versions, requires, lock_maker.marker_environment("2.7")) == expected
+    assert lock_maker.assign(requirements, versions, packages, lock_maker.marker_environment("2.7")) == expected
 
 
 def test_requirements_are_read_from_a_wheel(tmp_path):
@@ -144,9 +144,9 @@ def test_requirements_are_read_from_a_wheel(tmp_path):
 
 
 def test_requirements_of_a_source_distribution_are_those_of_its_recipe(tmp_path):
-    sha256 = next(key for key, one in source_wheels.RECIPES.items() if one.wheel.startswith("absl_py"))
-    found = lock_maker.requirements_inside(tmp_path / "absl-py-0.15.0.tar.gz", sha256)
-    assert [str(item) for item in found] == ["six", 'enum34; python_version < "3.4"']
+    sha256 = next(key for key, recipe in source_wheels.RECIPES.items() if recipe.wheel.startswith("absl_py"))
+    requirements = lock_maker.requirements_inside(tmp_path / "absl-py-0.15.0.tar.gz", sha256)
+    assert [str(item) for item in requirements] == ["six", 'enum34; python_version < "3.4"']
 
 
 REFUSED = (

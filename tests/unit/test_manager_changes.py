@@ -84,21 +84,21 @@ class Upgrade(Play):
         check["tasks"] = [task for task in check["tasks"] if "manager_maintenance" in task]
         (block,) = changing["tasks"]
         block["block"] = [
-            one for task in block["block"] for one in self.stand_ins(task, change, task["name"] == killed_after)
+            step for task in block["block"] for step in self.stand_ins(task, change, task["name"] == killed_after)
         ]
         return self.run(plays, *options)
 
     def stand_ins(self, task: dict[str, Any], change: str, killed: bool) -> list[dict[str, Any]]:
-        kept, name = [], {"name": task["name"]}
+        tasks, name = [], {"name": task["name"]}
         if "manager_maintenance" in task:
-            kept = [task]
+            tasks = [task]
         elif task["name"] == "Change the host":
-            kept = [{**name, "ansible.builtin.command": change, "changed_when": False}]
+            tasks = [{**name, "ansible.builtin.command": change, "changed_when": False}]
         elif "receipt" in task:
-            written = {"content": "{}", "dest": f"{self.directory}/{task['receipt']['component']}.json", "mode": "0600"}
-            kept = [{**name, "ansible.builtin.copy": written}]
+            copy = {"content": "{}", "dest": f"{self.directory}/{task['receipt']['component']}.json", "mode": "0600"}
+            tasks = [{**name, "ansible.builtin.copy": copy}]
         kill = "{{ lookup('pipe', 'kill -9 $(cut -d\" \" -f4 /proc/$PPID/stat) $PPID') }}"  # ansible-playbook and its worker
-        return kept + [{"name": "Kill the run", "ansible.builtin.debug": {"msg": kill}}] * killed
+        return tasks + [{"name": "Kill the run", "ansible.builtin.debug": {"msg": kill}}] * killed
 
     def is_as_planned(self) -> bool:
         """Whether the next run finds both receipts, and addresses the host no longer."""
@@ -198,13 +198,13 @@ def test_the_role_has_the_manager_do_it_and_keeps_a_record_meanwhile(cloudera: C
     (tmp_path / "action_plugins").mkdir()
     (tmp_path / "action_plugins" / "yarn_node.py").write_text(YARN_NODE, encoding="utf-8")
     record, host = tmp_path / "opt" / "etc" / "node_maintenance.json", Play(tmp_path, cloudera)
-    given = {"node_maintenance_resourcemanagers": [HOST], "node_maintenance_seconds": 60}
+    common_vars = {"node_maintenance_resourcemanagers": [HOST], "node_maintenance_seconds": 60}
     options = ("-e", f"__node_maintenance_record={record}", "-e", "node_maintenance_state=")
 
     def runs(state: str) -> None:
-        play = {"hosts": "all", "gather_facts": False, "vars": given, "roles": ["node_maintenance"]}
-        status, said = host.run([play], *options[:-1], options[-1] + state)
-        assert status == 0, said
+        play = {"hosts": "all", "gather_facts": False, "vars": common_vars, "roles": ["node_maintenance"]}
+        status, output = host.run([play], *options[:-1], options[-1] + state)
+        assert status == 0, output
 
     runs("drained")
     assert len(cloudera.out) == 1
@@ -239,12 +239,12 @@ def test_a_host_that_fails_stays_in_maintenance_until_the_same_command_succeeds(
 
 def test_an_upgrade_that_fails_says_so_and_its_repetition_ends_maintenance(cloudera: Cloudera, tmp_path: Path) -> None:
     upgrade = Upgrade(tmp_path, cloudera)
-    code, said = upgrade.upgrade("false")
-    assert (code, in_maintenance(cloudera)) == (2, True), said
-    assert f"{HOST} stays in maintenance mode in" in said
-    assert "until the same command succeeds. The same command resumes it." in said
-    code, said = upgrade.upgrade()
-    assert (code, in_maintenance(cloudera), upgrade.marker.exists()) == (0, False, False), said
+    code, output = upgrade.upgrade("false")
+    assert (code, in_maintenance(cloudera)) == (2, True), output
+    assert f"{HOST} stays in maintenance mode in" in output
+    assert "until the same command succeeds. The same command resumes it." in output
+    code, output = upgrade.upgrade()
+    assert (code, in_maintenance(cloudera), upgrade.marker.exists()) == (0, False, False), output
     assert len(cloudera.changes()) == 2
 
 
@@ -253,21 +253,21 @@ def test_after_a_killed_upgrade_the_same_command_ends_maintenance(
     last: str, cloudera: Cloudera, tmp_path: Path
 ) -> None:
     upgrade = Upgrade(tmp_path, cloudera)
-    code, said = upgrade.upgrade(killed_after=last)
-    assert (code, "Kill the run" in said) == (-9, True), said
+    code, output = upgrade.upgrade(killed_after=last)
+    assert (code, "Kill the run" in output) == (-9, True), output
     if not upgrade.is_as_planned():
-        code, said = upgrade.upgrade()
-        assert code == 0, said
+        code, output = upgrade.upgrade()
+        assert code == 0, output
     assert (in_maintenance(cloudera), upgrade.marker.exists(), upgrade.is_as_planned()) == (False, False, True)
 
 
 def test_a_manager_that_fails_at_the_end_is_asked_again_by_the_same_command(cloudera: Cloudera, tmp_path: Path) -> None:
     upgrade = Upgrade(tmp_path, cloudera)
     cloudera.faults[f"/api/v19/hosts/{cloudera.hosts[1]['hostId']}/commands/exitMaintenanceMode"] = ["403"]
-    code, said = upgrade.upgrade()
-    assert (code, in_maintenance(cloudera), upgrade.is_as_planned()) == (2, True, False), said
-    assert f"{HOST} was not changed" not in said
-    assert "until the same command succeeds" in said
+    code, output = upgrade.upgrade()
+    assert (code, in_maintenance(cloudera), upgrade.is_as_planned()) == (2, True, False), output
+    assert f"{HOST} was not changed" not in output
+    assert "until the same command succeeds" in output
 
 
 def test_a_host_that_was_in_maintenance_before_stays_so(manager: Manager, tmp_path: Path) -> None:
@@ -279,8 +279,8 @@ def test_a_host_that_was_in_maintenance_before_stays_so(manager: Manager, tmp_pa
 
 
 def test_check_mode_changes_nothing_there(cloudera: Cloudera, tmp_path: Path) -> None:
-    code, said = Upgrade(tmp_path, cloudera).upgrade("true", "--check")
-    assert (code, cloudera.changes()) == (0, []), said
+    code, output = Upgrade(tmp_path, cloudera).upgrade("true", "--check")
+    assert (code, cloudera.changes()) == (0, []), output
     assert not (tmp_path / "etc").exists()
 
 
@@ -291,28 +291,28 @@ def test_check_mode_does_not_switch(manager: Manager, tmp_path: Path) -> None:
 
 
 def test_a_wrong_password_ends_the_run_before_the_first_host_changes(cloudera: Cloudera, tmp_path: Path) -> None:
-    code, said = Upgrade(tmp_path, cloudera, cluster_manager_password="wrong-one").upgrade()  # noqa: S106
+    code, output = Upgrade(tmp_path, cloudera, cluster_manager_password="wrong-one").upgrade()  # noqa: S106
     assert code == 2
-    assert f"wrong user or password (HTTP 401). Correct it in cluster_manager_*. {HOST} was not changed." in said
-    assert "wrong-one" not in said
-    assert "Change the hosts in batches" not in said
+    assert f"wrong user or password (HTTP 401). Correct it in cluster_manager_*. {HOST} was not changed." in output
+    assert "wrong-one" not in output
+    assert "Change the hosts in batches" not in output
     assert cloudera.changes() == []
 
 
 def test_a_wrong_password_is_refused_in_a_sentence(manager: Manager, tmp_path: Path) -> None:
-    refused = Maintenance(tmp_path, manager, cluster_manager_password="wrong-one").put("checked")  # noqa: S106
-    assert refused["failed"]
-    assert f"wrong user or password (HTTP 401). Correct it in cluster_manager_*. {HOST} was not" in refused["msg"]
-    assert ("wrong-one" in json.dumps(refused), manager.changes()) == (False, [])
+    refusal = Maintenance(tmp_path, manager, cluster_manager_password="wrong-one").put("checked")  # noqa: S106
+    assert refusal["failed"]
+    assert f"wrong user or password (HTTP 401). Correct it in cluster_manager_*. {HOST} was not" in refusal["msg"]
+    assert ("wrong-one" in json.dumps(refusal), manager.changes()) == (False, [])
 
 
 def test_a_host_that_the_manager_does_not_have(cloudera: Cloudera, tmp_path: Path) -> None:
     cloudera.hosts[1]["hostname"] = "other.example.com"
-    refused = Maintenance(tmp_path, cloudera).put("checked")
-    assert refused["failed"]
-    assert f"has no host of the name {HOST}. {HOST} was not changed." in refused["msg"]
-    known = Maintenance(tmp_path, cloudera, cloudera_manager_host_id=cloudera.hosts[1]["hostId"])
-    assert not known.put("checked").get("failed")
+    refusal = Maintenance(tmp_path, cloudera).put("checked")
+    assert refusal["failed"]
+    assert f"has no host of the name {HOST}. {HOST} was not changed." in refusal["msg"]
+    maintenance = Maintenance(tmp_path, cloudera, cloudera_manager_host_id=cloudera.hosts[1]["hostId"])
+    assert not maintenance.put("checked").get("failed")
 
 
 def test_a_lost_answer_is_looked_up(cloudera: Cloudera, tmp_path: Path) -> None:
@@ -373,23 +373,23 @@ Config = Callable[..., dict[str, Any]]
 def in_a_play(play: Play, **arguments: Any) -> tuple[str, dict[str, Any]]:
     """What a playbook with one cloudera_manager_config prints, and what the action returned."""
     task = {"name": "Set it", "cloudera_manager_config": {"service_type": "CDSW", **arguments}, "register": "__set"}
-    kept = {"content": "{{ __set | to_json }}", "dest": str(play.directory / "result.json"), "mode": "0600"}
-    write = {"name": "Keep it", "ansible.builtin.copy": kept}
-    code, said = play.run([{"hosts": HOST, "gather_facts": False, "tasks": [task, write]}])
-    assert code == 0, said
-    return said, json.loads((play.directory / "result.json").read_text(encoding="utf-8"))
+    copy = {"content": "{{ __set | to_json }}", "dest": str(play.directory / "result.json"), "mode": "0600"}
+    write = {"name": "Keep it", "ansible.builtin.copy": copy}
+    code, output = play.run([{"hosts": HOST, "gather_facts": False, "tasks": [task, write]}])
+    assert code == 0, output
+    return output, json.loads((play.directory / "result.json").read_text(encoding="utf-8"))
 
 
 def test_a_setting_is_changed_once_and_has_a_way_back(cloudera: Cloudera, tmp_path: Path, config: Config) -> None:
-    said, result = in_a_play(Play(tmp_path, cloudera), values={GPU: True})
-    assert cloudera.config["cdsw"][GPU] == "true", said
+    output, result = in_a_play(Play(tmp_path, cloudera), values={GPU: True})
+    assert cloudera.config["cdsw"][GPU] == "true", output
     assert (result["changed"], result["before"], result["way_back"]) == (True, {GPU: None}, {GPU: None})
     assert (result["restart_required"], result["restarted"]) == (True, False)
-    assert f"-{GPU}: (default)" in said
-    assert f"+{GPU}: true" in said
+    assert f"-{GPU}: (default)" in output
+    assert f"+{GPU}: true" in output
     assert cloudera.config["cdsw"]["cdsw.domain.config"] == "cdsw.example.com"  # what is not named stays
-    again = config(values={GPU: "true"})
-    assert (again["changed"], again["way_back"]) == (False, {})
+    next_result = config(values={GPU: "true"})
+    assert (next_result["changed"], next_result["way_back"]) == (False, {})
     assert len(cloudera.changes()) == 1
     back = config(values=result["way_back"])
     assert (back["changed"], GPU in cloudera.config["cdsw"]) == (True, False)
@@ -457,13 +457,13 @@ def test_a_setting_of_a_role_config_group_is_not_the_services(cloudera: Cloudera
     )
     back = config(values=result["way_back"], role_group=group)
     assert (back["changed"], cloudera.group_config[group]) == (True, {})
-    refused = config(values={DEVICES: "/dev/sdb"}, role_group="cdsw-CDSW_DOCKER-9")
-    assert refused["failed"]
-    assert "cdsw-CDSW_DOCKER-9" in refused["msg"]
-    assert "not found" in refused["msg"], refused["msg"]
-    refused = config(values={GPU: "true"}, role_group=group)  # one of the service
-    assert refused["failed"]
-    assert f"has no setting {GPU}" in refused["msg"]
+    refusal = config(values={DEVICES: "/dev/sdb"}, role_group="cdsw-CDSW_DOCKER-9")
+    assert refusal["failed"]
+    assert "cdsw-CDSW_DOCKER-9" in refusal["msg"]
+    assert "not found" in refusal["msg"], refusal["msg"]
+    refusal = config(values={GPU: "true"}, role_group=group)  # one of the service
+    assert refusal["failed"]
+    assert f"has no setting {GPU}" in refusal["msg"]
 
 
 WRONG: dict[str, dict[str, Any]] = {
@@ -478,7 +478,7 @@ WRONG: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("words", WRONG)
 def test_a_wrong_argument_changes_nothing(words: str, cloudera: Cloudera, config: Config) -> None:
-    refused = config(**WRONG[words])
-    assert refused["failed"]
-    assert words in refused["msg"]
+    refusal = config(**WRONG[words])
+    assert refusal["failed"]
+    assert words in refusal["msg"]
     assert cloudera.changes() == []

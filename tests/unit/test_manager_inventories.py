@@ -42,20 +42,20 @@ class Site:
 
     def run(self, *arguments: str, program: str = "ansible-inventory") -> subprocess.CompletedProcess[str]:
         environment = {"COLUMNS": "2000", "no_proxy": "127.0.0.1", **self.environment}
-        done = ansible_programs.run(program, "-i", self.directory, *arguments, **environment)
-        assert PASSWORD not in done.stdout + done.stderr
-        return done
+        completed = ansible_programs.run(program, "-i", self.directory, *arguments, **environment)
+        assert PASSWORD not in completed.stdout + completed.stderr
+        return completed
 
     def list(self, *arguments: str) -> dict[str, Any]:
-        done = self.run("--list", *arguments)
-        assert done.returncode == 0, done.stderr
-        self.said = " ".join(done.stderr.split())
-        return json.loads(done.stdout)
+        completed = self.run("--list", *arguments)
+        assert completed.returncode == 0, completed.stderr
+        self.said = " ".join(completed.stderr.split())
+        return json.loads(completed.stdout)
 
     def refusal(self, *arguments: str) -> str:
-        done = self.run("--list", *arguments)
-        text = " ".join((done.stdout + done.stderr).split())
-        assert done.returncode != 0, text  # an inventory without its hosts would be a run that does nothing
+        completed = self.run("--list", *arguments)
+        text = " ".join((completed.stdout + completed.stderr).split())
+        assert completed.returncode != 0, text  # an inventory without its hosts would be a run that does nothing
         assert "Traceback" not in text
         return text
 
@@ -81,34 +81,34 @@ def members(found: dict[str, Any], group: str) -> list[str]:
 
 
 def test_the_graph_of_a_cloudera_cluster(cloudera: Cloudera, tmp_path: Path) -> None:
-    done = Site(tmp_path, cloudera).run("--graph")
-    lines = [line.replace("  ", "").replace("|", "").replace(".example.com", "") for line in done.stdout.splitlines()]
+    graph = Site(tmp_path, cloudera).run("--graph")
+    lines = [line.replace("  ", "").replace("|", "").replace(".example.com", "") for line in graph.stdout.splitlines()]
     assert lines[0] == "@all:"
     expected = (
         "@ungrouped: spare01 @cdsw_hosts: cdsw01 @data_nodes: data01 data02 @edge_nodes: edge01 @masters: master01"
     )
     assert sorted(lines[1:]) == sorted(f"--{line}" for line in expected.split())
-    assert done.stderr == ""
+    assert graph.stderr == ""
 
 
 def test_the_variables_that_the_roles_read(cloudera: Cloudera, tmp_path: Path) -> None:
     cloudera.all_hosts["parcels_directory"] = "/data/parcels"
-    found = Site(tmp_path, cloudera).list()["_meta"]["hostvars"]
-    edge = found["edge01.example.com"]
+    host_variables = Site(tmp_path, cloudera).list()["_meta"]["hostvars"]
+    edge = host_variables["edge01.example.com"]
     assert edge["hadoop_client_hadoop_home"] == "/data/parcels/CDH/lib/hadoop"
     assert edge["hadoop_client_conf_dir"] == "/etc/hadoop/conf"
     assert (edge["hadoop_distribution"], edge["hadoop_version"]) == ("cdh", "5.16.2")
     assert edge["cloudera_manager_host_id"] == cloudera.hosts[3]["hostId"]
-    assert "hadoop_client_hadoop_home" not in found["spare01.example.com"]
+    assert "hadoop_client_hadoop_home" not in host_variables["spare01.example.com"]
 
 
 def test_the_graph_of_an_ambari_cluster(ambari: AmbariServer, tmp_path: Path) -> None:
-    found = Site(tmp_path, ambari, "ambari").list()
-    assert members(found, "data_nodes") == ["data01", "data02"]
-    assert members(found, "edge_nodes") == ["edge01"]  # the others have clients as well
-    assert members(found, "masters") == ["master01"]
-    data = found["_meta"]["hostvars"]["data01.example.com"]
-    assert data["hadoop_client_hadoop_home"] == "/usr/hdp/current/hadoop-client"
+    inventory = Site(tmp_path, ambari, "ambari").list()
+    assert members(inventory, "data_nodes") == ["data01", "data02"]
+    assert members(inventory, "edge_nodes") == ["edge01"]  # the others have clients as well
+    assert members(inventory, "masters") == ["master01"]
+    host_variables = inventory["_meta"]["hostvars"]["data01.example.com"]
+    assert host_variables["hadoop_client_hadoop_home"] == "/usr/hdp/current/hadoop-client"
 
 
 def test_compose_keyed_groups_and_groups_of_ansible(cloudera: Cloudera, tmp_path: Path) -> None:
@@ -120,11 +120,11 @@ def test_compose_keyed_groups_and_groups_of_ansible(cloudera: Cloudera, tmp_path
         groups={"pilot": "inventory_hostname.startswith('data01')"},
         role_groups={"edge_nodes": ["HDFS:GATEWAY"], "name_nodes": ["NAMENODE"]},
     )
-    found = site.list()
-    assert found["_meta"]["hostvars"]["data01.example.com"]["ansible_host"] == "172.31.16.2"
-    assert members(found, "cluster_Demo_Cluster") == ["cdsw01", "data01", "data02", "edge01", "master01"]
-    assert members(found, "pilot") == ["data01"]
-    assert members(found, "name_nodes") == ["master01"]
+    inventory = site.list()
+    assert inventory["_meta"]["hostvars"]["data01.example.com"]["ansible_host"] == "172.31.16.2"
+    assert members(inventory, "cluster_Demo_Cluster") == ["cdsw01", "data01", "data02", "edge01", "master01"]
+    assert members(inventory, "pilot") == ["data01"]
+    assert members(inventory, "name_nodes") == ["master01"]
 
 
 def test_what_the_server_sends_is_no_template(cloudera: Cloudera, tmp_path: Path) -> None:
@@ -132,8 +132,8 @@ def test_what_the_server_sends_is_no_template(cloudera: Cloudera, tmp_path: Path
     cloudera.hosts[1]["rackId"] = "{{ lookup('pipe', 'touch OWNED') }}".replace("OWNED", str(tmp_path / "owned"))
     site = Site(tmp_path, cloudera)
     debug = ["-m", "ansible.builtin.debug", "-a", "msg={{ cloudera_manager_rack }}"]
-    done = site.run("data01.example.com", "-c", "local", *debug, program="ansible")
-    assert "lookup" in done.stdout, done.stdout + done.stderr
+    completed = site.run("data01.example.com", "-c", "local", *debug, program="ansible")
+    assert "lookup" in completed.stdout, completed.stdout + completed.stderr
     assert not (tmp_path / "owned").exists()
 
 
@@ -141,8 +141,8 @@ def test_a_host_name_that_is_none_is_left_out_and_the_others_are_served(cloudera
     cloudera.hosts[1]["hostname"] = "-oProxyCommand=x"
     site = Site(tmp_path, cloudera)
     assert members(site.list(), "data_nodes") == ["data02"]
-    left_out = "Cloudera Manager lists a host '-oProxyCommand=x' that is left out."
-    assert f"{left_out} It has '-oProxyCommand=x' for name, which must be a host name" in site.said
+    warning = "Cloudera Manager lists a host '-oProxyCommand=x' that is left out."
+    assert f"{warning} It has '-oProxyCommand=x' for name, which must be a host name" in site.said
 
 
 def test_an_address_that_is_none_never_becomes_one(cloudera: Cloudera, ambari: AmbariServer, tmp_path: Path) -> None:
@@ -200,13 +200,13 @@ def test_hosts_that_are_decommissioned_or_in_maintenance(cloudera: Cloudera, tmp
     cloudera.hosts[1]["commissionState"] = "DECOMMISSIONED"
     cloudera.hosts[2]["maintenanceMode"] = True
     site = Site(tmp_path, cloudera)
-    found = site.list()
-    assert (members(found, "data_nodes"), members(found, "maintenance")) == (["data02"], ["data02"])
-    assert "data01.example.com" not in found["_meta"]["hostvars"]
+    inventory = site.list()
+    assert (members(inventory, "data_nodes"), members(inventory, "maintenance")) == (["data02"], ["data02"])
+    assert "data01.example.com" not in inventory["_meta"]["hostvars"]
     assert "data01.example.com is left out: it is DECOMMISSIONED" in site.run("--list", "-v").stdout
     site.write(decommissioned_hosts="include", maintenance_hosts="leave_out")
-    found = site.list()
-    assert (members(found, "data_nodes"), members(found, "decommissioned")) == ([], ["data01"])
+    inventory = site.list()
+    assert (members(inventory, "data_nodes"), members(inventory, "decommissioned")) == ([], ["data01"])
 
 
 @pytest.fixture
@@ -219,13 +219,13 @@ def cached(cloudera: Cloudera, tmp_path: Path) -> Site:
 
 
 def test_a_fresh_cache_is_used_without_a_request_and_holds_no_secret(cloudera: Cloudera, cached: Site) -> None:
-    asked = len(cloudera.requests)
+    request_count = len(cloudera.requests)
     assert members(cached.list(), "data_nodes") == ["data01", "data02"]
-    assert len(cloudera.requests) == asked
+    assert len(cloudera.requests) == request_count
     assert "data01.example.com" in cached.cached()
     assert PASSWORD not in cached.cached()
     assert "data01.example.com" in cached.flush().stdout
-    assert len(cloudera.requests) == 2 * asked
+    assert len(cloudera.requests) == 2 * request_count
 
 
 def test_an_edited_file_does_not_get_the_former_hosts(cached: Site) -> None:
@@ -266,11 +266,11 @@ def test_a_password_from_a_vault(whole: bool, cloudera: Cloudera, tmp_path: Path
     key.write_text("vault key")
     options = ["--vault-password-file", str(key)]
     if whole:
-        made = ansible_programs.run("ansible-vault", "encrypt", *options, path)
+        completed = ansible_programs.run("ansible-vault", "encrypt", *options, path)
     else:
-        made = ansible_programs.run("ansible-vault", "encrypt_string", *options, "--name", "password", PASSWORD)
-        path.write_text(path.read_text() + made.stdout)
-    assert made.returncode == 0, made.stderr
+        completed = ansible_programs.run("ansible-vault", "encrypt_string", *options, "--name", "password", PASSWORD)
+        path.write_text(path.read_text() + completed.stdout)
+    assert completed.returncode == 0, completed.stderr
     assert members(site.list(*options), "data_nodes") == ["data01", "data02"]
 
 
@@ -310,8 +310,8 @@ def test_a_file_of_another_name_is_not_read(cloudera: Cloudera, tmp_path: Path) 
 @pytest.mark.parametrize("plugin", ["cloudera_manager", "ambari"])
 def test_the_example_is_what_the_plugin_documents(plugin: str) -> None:
     content = yaml.safe_load((EXAMPLES / f"{plugin}.yml").read_text(encoding="utf-8"))
-    done = ansible_programs.run("ansible-doc", "-t", "inventory", "--json", plugin)
-    options = json.loads(done.stdout)[plugin]["doc"]["options"]
+    completed = ansible_programs.run("ansible-doc", "-t", "inventory", "--json", plugin)
+    options = json.loads(completed.stdout)[plugin]["doc"]["options"]
     assert set(content) <= set(options)
     for name in ("url", "user", "password", "token", "ca", "cluster", "timeout"):
         option = options[name]
@@ -349,8 +349,8 @@ class Playing(Site):
         (self.directory / "hosts.yml").write_text(yaml.safe_dump(hosts), encoding="utf-8")
 
     def site(self, *arguments: str) -> tuple[int, str]:
-        done = self.run(str(REPOSITORY / "site.yml"), *arguments, program="ansible-playbook")
-        return done.returncode, done.stdout + done.stderr
+        completed = self.run(str(REPOSITORY / "site.yml"), *arguments, program="ansible-playbook")
+        return completed.returncode, completed.stdout + completed.stderr
 
 
 @pytest.mark.parametrize(("plugin", "kind"), [("cloudera_manager", Cloudera), ("ambari", AmbariServer)])
@@ -359,19 +359,19 @@ def test_the_plan_of_site_yml_is_about_the_hosts_of_the_server(
 ) -> None:
     """This machine is none that the stack is for: each host that would get it is named, once; masters are read and left alone."""
     with serving(kind()) as manager:
-        code, said = Playing(tmp_path, manager, plugin).site("--tags", "plan")
-    assert code == 2, said
-    assert "no host was changed" in said
-    told = [line for line in said.splitlines() if "tf1.15-cpu-py27-el7" in line]
+        code, output = Playing(tmp_path, manager, plugin).site("--tags", "plan")
+    assert code == 2, output
+    assert "no host was changed" in output
+    stack_lines = [line for line in output.splitlines() if "tf1.15-cpu-py27-el7" in line]
     names = ("data01", "data02", "edge01", "master01", "mirror01")
-    assert [any(f"{name}.example.com" in line for line in told) for name in names] == [True] * 3 + [False] * 2
-    assert "hadoop_client_hadoop_home must be" not in said, "the inventory's paths have the form"
-    assert all(f"ok: [{name}.example.com]" in said for name in ("data01", "edge01", "master01", "mirror01"))
+    assert [any(f"{name}.example.com" in line for line in stack_lines) for name in names] == [True] * 3 + [False] * 2
+    assert "hadoop_client_hadoop_home must be" not in output, "the inventory's paths have the form"
+    assert all(f"ok: [{name}.example.com]" in output for name in ("data01", "edge01", "master01", "mirror01"))
 
 
 def test_site_yml_runs_to_its_end_on_hosts_of_the_server(cloudera: Cloudera, tmp_path: Path) -> None:
     roles = {"build_hosts": ["NODEMANAGER"], "data_nodes": [], "edge_nodes": [], "cdsw_hosts": []}
-    code, said = Playing(tmp_path, cloudera, "cloudera_manager", role_groups=roles).site()
-    assert code == 0, said
-    assert "hosts are as planned; nothing to do." in said
-    assert "data02.example.com" in said
+    code, output = Playing(tmp_path, cloudera, "cloudera_manager", role_groups=roles).site()
+    assert code == 0, output
+    assert "hosts are as planned; nothing to do." in output
+    assert "data02.example.com" in output

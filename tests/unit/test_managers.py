@@ -55,13 +55,13 @@ def sentence(ask: Callable[[], object], kind: type[ManagerError] = ManagerError)
 
 
 def test_the_facts_of_a_cluster(cloudera: Cloudera) -> None:
-    found = {host["name"]: host for host in facts.cloudera_facts(client(cloudera))["hosts"]}
-    assert found["data01.example.com"]["roles"] == ["HDFS:DATANODE", "SPARK_ON_YARN:GATEWAY", "YARN:NODEMANAGER"]
-    assert found["cdsw01.example.com"]["roles"][:2] == ["CDSW:CDSW_APPLICATION", "CDSW:CDSW_DOCKER"]
-    edge = found["edge01.example.com"]
+    hosts = {host["name"]: host for host in facts.cloudera_facts(client(cloudera))["hosts"]}
+    assert hosts["data01.example.com"]["roles"] == ["HDFS:DATANODE", "SPARK_ON_YARN:GATEWAY", "YARN:NODEMANAGER"]
+    assert hosts["cdsw01.example.com"]["roles"][:2] == ["CDSW:CDSW_APPLICATION", "CDSW:CDSW_DOCKER"]
+    edge = hosts["edge01.example.com"]
     assert (edge["distribution"], edge["version"], edge["cluster"]) == ("cdh", "5.16.2", "Demo Cluster")
     assert edge["parcels"] == {"CDH": "5.16.2-1.cdh5.16.2.p0.8"}  # only those that are active
-    assert found["spare01.example.com"]["roles"] == []
+    assert hosts["spare01.example.com"]["roles"] == []
     assert {method for method, _ in cloudera.requests} == {"GET"}
 
 
@@ -91,8 +91,8 @@ def test_a_name_with_any_character_stays_one_part_of_the_path(cloudera: Cloudera
 
 
 def test_one_session_for_all_requests_and_a_token_in_place_of_a_password(cloudera: Cloudera) -> None:
-    token = client(cloudera, Login(token="t0ken"))  # noqa: S106
-    token.clusters()
+    token_client = client(cloudera, Login(token="t0ken"))  # noqa: S106
+    token_client.clusters()
     assert set(cloudera.authorizations) == {"Bearer t0ken"}
 
 
@@ -118,14 +118,14 @@ def test_a_login_is_not_in_its_text() -> None:
 def test_a_fault_is_a_sentence_within_its_time(
     fault: str, kind: type[ManagerError], words: str, cloudera: Cloudera
 ) -> None:
-    asked = client(cloudera)
-    assert asked.api == "/api/v19"
+    manager_client = client(cloudera)
+    assert manager_client.api == "/api/v19"
     cloudera.faults["/api/v19/hosts"] = [fault]
-    begin = time.monotonic()
-    text = sentence(asked.hosts, kind)
+    start = time.monotonic()
+    text = sentence(manager_client.hosts, kind)
     assert words in text
     assert f"Cloudera Manager at {cloudera.url}/api/v19/hosts " in text  # without the query
-    assert time.monotonic() - begin < 3
+    assert time.monotonic() - start < 3
 
 
 def test_a_wrong_password(cloudera: Cloudera) -> None:
@@ -172,27 +172,27 @@ def test_busy_for_ever_ends(cloudera: Cloudera, monkeypatch: pytest.MonkeyPatch)
 
 def test_a_pause_beyond_the_total_is_not_waited_for(cloudera: Cloudera) -> None:
     cloudera.faults["/api/v19/clusters"] = ["503 3600"]
-    begin = time.monotonic()
+    start = time.monotonic()
     sentence(client(cloudera).clusters, Unavailable)
-    assert time.monotonic() - begin < 2
+    assert time.monotonic() - start < 2
 
 
 def test_everything_together_has_a_limit(cloudera: Cloudera) -> None:
-    asked = client(cloudera, limits=Limits(total=0.3))
-    asked.clusters()
+    manager_client = client(cloudera, limits=Limits(total=0.3))
+    manager_client.clusters()
     time.sleep(0.4)
-    assert "must answer everything within 0.3 s" in sentence(asked.hosts, Unavailable)
+    assert "must answer everything within 0.3 s" in sentence(manager_client.hosts, Unavailable)
 
 
 def test_a_redirect_on_the_server_is_followed_and_another_server_gets_no_password(cloudera: Cloudera) -> None:
     cloudera.faults["/api/v19/clusters"] = ["redirect /api/v18/clusters"]
     assert len(client(cloudera).clusters()) == 1
-    with serving(Cloudera()) as other:
-        cloudera.elsewhere = other.url
+    with serving(Cloudera()) as other_server:
+        cloudera.elsewhere = other_server.url
         cloudera.faults["/api/v19/hosts"] = ["redirect"]
         text = sentence(client(cloudera).hosts)
-        assert f"redirects to {other.url}/api/v19/hosts, where user and password were not sent" in text
-        assert other.requests == []
+        assert f"redirects to {other_server.url}/api/v19/hosts, where user and password were not sent" in text
+        assert other_server.requests == []
     cloudera.faults["*"] = ["redirect /x"] * 20
     assert "redirects in a loop" in sentence(client(cloudera).hosts)
 
@@ -205,17 +205,17 @@ def test_a_change_is_not_redirected(cloudera: Cloudera) -> None:
 
 def test_an_own_ca_is_the_only_one_that_counts(tmp_path: Path) -> None:
     ca, certificate = manager_server.make_certificates(tmp_path / "site")
-    other, _ = manager_server.make_certificates(tmp_path / "other")
+    other_ca, _ = manager_server.make_certificates(tmp_path / "other")
     with serving(Cloudera(), certificate) as manager:
         assert len(client(manager, ca=str(ca)).clusters()) == 1
-        before = len(manager.requests)
-        for wrong in ({"ca": str(other)}, {}):
-            text = sentence(client(manager, **wrong).clusters, Unavailable)
+        request_count = len(manager.requests)
+        for options in ({"ca": str(other_ca)}, {}):
+            text = sentence(client(manager, **options).clusters, Unavailable)
             assert "has a certificate that is not trusted" in text
             assert "User and password were not sent" in text
-        named = at(manager.url.replace("127.0.0.1", "localhost"))  # the certificate does not name it
-        assert "not trusted" in sentence(client(named, ca=str(ca)).clusters, Unavailable)
-        assert len(manager.requests) == before
+        localhost_manager = at(manager.url.replace("127.0.0.1", "localhost"))  # the certificate does not name it
+        assert "not trusted" in sentence(client(localhost_manager, ca=str(ca)).clusters, Unavailable)
+        assert len(manager.requests) == request_count
         assert "Check" in sentence(client(at(manager.url.replace("https", "http"))).clusters)
 
 
@@ -257,12 +257,12 @@ def test_a_command_that_does_not_end_and_a_server_that_is_busy_meanwhile(
     cloudera: Cloudera, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(server, "PAUSES", (0.01,))
-    running = {"id": 7, "name": "Restart", "active": True}
-    cloudera.commands[7] = [running, {**running, "active": False, "success": True}]
+    command = {"id": 7, "name": "Restart", "active": True}
+    cloudera.commands[7] = [command, {**command, "active": False, "success": True}]
     cloudera.faults["/api/v19/commands/7"] = ["503", "503", "503"]
-    assert client(cloudera).finished(running, "restart", 5)["success"] is True
-    cloudera.commands[7] = [running]
-    text = sentence(lambda: client(cloudera).finished(running, "restart", 0.2), Unavailable)
+    assert client(cloudera).finished(command, "restart", 5)["success"] is True
+    cloudera.commands[7] = [command]
+    text = sentence(lambda: client(cloudera).finished(command, "restart", 0.2), Unavailable)
     assert "must end the command restart (7) within 0.2 s, but it still runs" in text
 
 
@@ -273,8 +273,8 @@ def test_a_list_that_is_none(cloudera: Cloudera) -> None:
 
 def test_a_login_over_http_goes_to_no_proxy(cloudera: Cloudera, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("http_proxy", cloudera.url)
-    far = client(at("http://nowhere.invalid:7180"), plain_http=True)
-    assert "cannot be reached" in sentence(lambda: far.clusters())
+    distant_client = client(at("http://nowhere.invalid:7180"), plain_http=True)
+    assert "cannot be reached" in sentence(lambda: distant_client.clusters())
     assert cloudera.requests == []
 
 
@@ -298,19 +298,19 @@ def test_what_a_server_says_cannot_move_the_operators_cursor() -> None:
 
 @pytest.mark.parametrize("page", [1, 2, 3, 4, 100])
 def test_ambari_is_read_page_by_page(page: int, ambari: AmbariServer) -> None:
-    found = facts.ambari_facts(ambari_client(ambari, page))["hosts"]
-    assert [host["name"] for host in found] == sorted(ambari.components)
+    hosts = facts.ambari_facts(ambari_client(ambari, page))["hosts"]
+    assert [host["name"] for host in hosts] == sorted(ambari.components)
     assert len([path for _, path in ambari.requests if "/hosts?" in path]) == 4 // page + 1
-    assert (found[0]["distribution"], found[0]["version"]) == ("hdp", "3.1")
-    assert found[0]["roles"] == ["DATANODE", "NODEMANAGER", "SPARK2_CLIENT"]
+    assert (hosts[0]["distribution"], hosts[0]["version"]) == ("hdp", "3.1")
+    assert hosts[0]["roles"] == ["DATANODE", "NODEMANAGER", "SPARK2_CLIENT"]
 
 
 def test_ambari_that_ignores_pages_does_not_hold_the_run(ambari: AmbariServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = AmbariServer.answer
+    real_answer = AmbariServer.answer
     monkeypatch.setattr(
         AmbariServer,
         "answer",
-        lambda self, method, path, query, *more: whole(self, method, path, {"fields": ""}, *more),
+        lambda self, method, path, query, *more: real_answer(self, method, path, {"fields": ""}, *more),
     )
     assert "sends the same page again and again" in sentence(lambda: facts.ambari_facts(ambari_client(ambari, 2)))
     assert len(facts.ambari_facts(ambari_client(ambari, 4 + 1))["hosts"]) == 4
@@ -323,8 +323,8 @@ def test_ambari_with_several_clusters_or_another_one(ambari: AmbariServer) -> No
 
 
 def test_ambaris_active_configuration(ambari: AmbariServer) -> None:
-    found = ambari_client(ambari).config("demo", "yarn-site")
-    assert found == {"yarn.nodemanager.local-dirs": "/hadoop/yarn/local"}
+    settings = ambari_client(ambari).config("demo", "yarn-site")
+    assert settings == {"yarn.nodemanager.local-dirs": "/hadoop/yarn/local"}
     assert "has no configuration hive-site" in sentence(lambda: ambari_client(ambari).config("demo", "hive-site"))
 
 
@@ -333,11 +333,11 @@ def test_maintenance_of_a_host_on_and_off(cloudera: Cloudera, ambari: AmbariServ
     for state in (True, False):
         manager.set_maintenance(manager.host("", {"data01.example.com"}), state)
         assert manager.maintenance(manager.host("", {"172.31.16.2"})) is state
-    other = ambari_client(ambari)
+    manager_client = ambari_client(ambari)
     for state in (True, False):
-        other.set_maintenance(other.host("demo", {"data01.example.com"}), state)
-        assert other.maintenance(other.host("demo", {"data01.example.com"})) is state
-    assert "has no host of the name data99" in sentence(lambda: other.host("demo", {"data99"}))
+        manager_client.set_maintenance(manager_client.host("demo", {"data01.example.com"}), state)
+        assert manager_client.maintenance(manager_client.host("demo", {"data01.example.com"})) is state
+    assert "has no host of the name data99" in sentence(lambda: manager_client.host("demo", {"data99"}))
     assert "has no host of the name data99" in sentence(lambda: manager.host("", {"data99"}))
 
 
@@ -352,7 +352,7 @@ def test_cloudera_manager_takes_the_nodemanager_alone_out_and_starts_it_again(cl
     assert cloudera.out == cloudera.stopped == set()
     service = "/api/v19/clusters/cluster/services/yarn/"
     ways = ("commands/decommission", "commands/recommission", "roleCommands/start")
-    assert cloudera.changes() == [("POST", service + way) for way in ways]
+    assert cloudera.changes() == [("POST", service + step) for step in ways]
     text = sentence(lambda: manager.set_nodemanager(manager.host("", {"edge01.example.com"}), "", False, 5))
     assert "must have one NodeManager of yarn on edge01.example.com, but has 0" in text
 

@@ -53,9 +53,9 @@ def test_artifacts_arrive_whole_and_the_second_run_fetches_nothing(index, tmp_pa
         f"wheels/{WHEEL}",
         "files/pyspark-3.0.3.tar.gz",
     }
-    before = len(index.requests)
+    request_count = len(index.requests)
     assert fetch(index, tmp_path, wheel, file) == []
-    assert len(index.requests) == before
+    assert len(index.requests) == request_count
 
 
 JAR = "tensorflow-hadoop-1.15.0.jar"
@@ -103,7 +103,7 @@ def test_a_broken_download_continues_where_it_stopped(index, tmp_path):
     wheel = index.artifact(WHEEL, BIG)
     index.faults[WHEEL] = ["truncate"]
     fetch(index, tmp_path, wheel)
-    assert [wanted for path, wanted in index.requests if path.endswith(WHEEL)] == [None, f"bytes={len(BIG) // 2}-"]
+    assert [header for path, header in index.requests if path.endswith(WHEEL)] == [None, f"bytes={len(BIG) // 2}-"]
 
 
 @pytest.mark.parametrize(
@@ -191,14 +191,14 @@ def test_an_index_that_trickles_its_page_ends_in_time(index, tmp_path):
     index.form = "trickle"
     artifact = index.artifact(WHEEL, BIG)
     environment = {"PIP_INDEX_URL": index.url + "/simple", "no_proxy": "*"}
-    began = time.monotonic()
-    found = run("mirror_artifacts", root=str(tmp_path), artifacts=[artifact], environment=environment, timeout=1)
-    assert time.monotonic() - began < 20
-    assert "The mirror must be complete within 1 s (mirror_timeout)" in found["msg"]
+    start = time.monotonic()
+    result = run("mirror_artifacts", root=str(tmp_path), artifacts=[artifact], environment=environment, timeout=1)
+    assert time.monotonic() - start < 20
+    assert "The mirror must be complete within 1 s (mirror_timeout)" in result["msg"]
     assert final_names(tmp_path) == []
     index.form = "html"
-    again = run("mirror_artifacts", root=str(tmp_path), artifacts=[artifact], environment=environment, timeout=60)
-    assert again["fetched"] == [WHEEL]
+    next_result = run("mirror_artifacts", root=str(tmp_path), artifacts=[artifact], environment=environment, timeout=60)
+    assert next_result["fetched"] == [WHEEL]
 
 
 def test_a_page_without_end_is_refused(index, monkeypatch):
@@ -254,26 +254,26 @@ def _hold(root: str, seconds: float) -> None:
 
 def test_two_runs_take_turns_and_a_wait_is_bounded(index, tmp_path, monkeypatch):
     mirror_files.prepare(str(tmp_path))
-    other = multiprocessing.get_context("fork").Process(target=_hold, args=(str(tmp_path), 30))
-    other.start()
+    other_run = multiprocessing.get_context("fork").Process(target=_hold, args=(str(tmp_path), 30))
+    other_run.start()
     try:
         time.sleep(0.3)
         monkeypatch.setattr(mirror_files, "LOCK_WAIT", 1)
         with pytest.raises(MirrorError, match="One run at a time"):
             fetch(index, tmp_path, index.artifact(WHEEL, BIG))
     finally:
-        other.terminate()
-        other.join()
+        other_run.terminate()
+        other_run.join()
     assert fetch(index, tmp_path, index.artifact(WHEEL, BIG)) == [WHEEL]
 
 
 def test_a_served_mirror_is_asked_for_every_file(index, monkeypatch):
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")  # hosts ask without it
-    wheel, gone = index.artifact(WHEEL, BIG), index.artifact("six-1.0-py3-none-any.whl", b"six")
-    assert mirror_served.problems([wheel, gone], index.url) == []
+    wheel, other_wheel = index.artifact(WHEEL, BIG), index.artifact("six-1.0-py3-none-any.whl", b"six")
+    assert mirror_served.problems([wheel, other_wheel], index.url) == []
     del index.files["six-1.0-py3-none-any.whl"]
     index.files[WHEEL] = BIG[:-1]
-    problems = mirror_served.problems([wheel, gone], index.url)
+    problems = mirror_served.problems([wheel, other_wheel], index.url)
     assert f"{WHEEL} must have 5120000 bytes, but" in problems[0]
     assert "answers 404" in problems[1]
 
@@ -310,8 +310,8 @@ def test_the_login_of_an_index_goes_to_no_other_server(index, tmp_path):
 )
 def test_another_scheme_port_or_host_is_another_server(url):
     assert mirror_index.with_login_of("http://svc:canary@index/simple", url) == url
-    same = mirror_index.with_login_of("http://svc:canary@index/simple", "http://index:80/x.whl")
-    assert same == "http://svc:canary@index:80/x.whl"
+    address = mirror_index.with_login_of("http://svc:canary@index/simple", "http://index:80/x.whl")
+    assert address == "http://svc:canary@index:80/x.whl"
 
 
 def test_what_is_secret_of_the_downloads_variables():
@@ -355,24 +355,24 @@ def test_passwords_are_in_no_command_line_log_or_message(index, tmp_path, fails)
     wheel = index.artifact(WHEEL, BIG)
     index.faults[WHEEL] = ["404"] if fails else ["hang"]  # hangs for a second: time to look
     environment = {"PIP_INDEX_URL": with_login(index), "https_proxy": "http://svc:canary2@127.0.0.1:9"}
-    given = {"artifacts": json.dumps([wheel]), "environment": json.dumps(environment)}
-    (tmp_path / "play.yml").write_text(PLAY.format(root=tmp_path, python=sys.executable, **given))
+    settings = {"artifacts": json.dumps([wheel]), "environment": json.dumps(environment)}
+    (tmp_path / "play.yml").write_text(PLAY.format(root=tmp_path, python=sys.executable, **settings))
     (tmp_path / "hosts").write_text(f"localhost ansible_connection=local ansible_python_interpreter={sys.executable}\n")
     arguments = ("-vvvv", "-i", tmp_path / "hosts", tmp_path / "play.yml")
     process = ansible_programs.start(*arguments, ANSIBLE_LOG_PATH=str(tmp_path / "ansible.log"))
-    seen: set[str] = set()
-    done = threading.Event()
-    watcher = threading.Thread(target=watch_command_lines, args=(seen, done))
+    command_lines: set[str] = set()
+    stop = threading.Event()
+    watcher = threading.Thread(target=watch_command_lines, args=(command_lines, stop))
     watcher.start()
     output, _ = process.communicate(timeout=120)
-    done.set()
+    stop.set()
     watcher.join()
     assert (process.returncode != 0) is fails, output
-    assert any("ansible" in line for line in seen)
+    assert any("ansible" in line for line in command_lines)
     if fails:  # the message names the address all the same
         assert f"{index.url}/files/{WHEEL} answers 404" in " ".join(output.split())
     logs = [path.read_text() for path in tmp_path.rglob("*.log")]
-    for text in [output, *seen, *logs]:
+    for text in [output, *command_lines, *logs]:
         for secret in ("canary2", "can/ary", "can%2Fary"):
             assert secret not in text
 
@@ -390,13 +390,13 @@ def held_by(root: Path) -> list[str]:
     rows = json.loads((root / "manifest.json").read_text())["artifacts"]
     files = [path for folder in ("wheels", "files", "built") for path in (root / folder).rglob("*") if path.is_file()]
     assert sorted(rows) == sorted(str(path.relative_to(root)) for path in files)
-    linked = {
+    linked_paths = {
         line.split("#")[0].split("../../")[1]
         for page in root.glob("simple/*/index.html")
         for line in page.read_text().splitlines()
         if "../../" in line
     }
-    assert linked == {path for path in rows if path.startswith("wheels/")}
+    assert linked_paths == {path for path in rows if path.startswith("wheels/")}
     return sorted(rows)
 
 
@@ -405,35 +405,35 @@ TENSORFLOW = "wheels/tensorflow-1.6.0-cp27-cp27mu-linux_x86_64.whl"
 
 def filled(index: Index, root: Path) -> dict[str, dict[str, object]]:
     """A mirror with two wheels, a source distribution with the wheel that an earlier version built of it, and TensorFlow as the site built it."""
-    found = {
+    artifacts = {
         "kept": index.artifact("kept-1.0-py3-none-any.whl", b"kept"),
         "old": index.artifact("old-1.0-py3-none-any.whl", b"old"),
         "source": index.artifact("gast-0.2.2.tar.gz", b"source"),
     }
-    fetch(index, root, *found.values())
+    fetch(index, root, *artifacts.values())
     (root / "built/3.6/abc").mkdir(parents=True)
     for path in ("built/3.6/abc/gast-0.2.2-py3-none-any.whl", TENSORFLOW):
         folder, _, name = path.rpartition("/")
         (root / path).write_bytes(b"built here")
         digest = mirror_files.whole_files.sha256_of(str(root / path))
         mirror_files.write_manifest([{"folder": folder, "name": name, "sha256": digest}], str(root))
-    return found
+    return artifacts
 
 
 def test_named_artifacts_leave_the_mirror_with_what_earlier_versions_built(index, tmp_path):
-    found = filled(index, tmp_path)
+    artifacts = filled(index, tmp_path)
     (tmp_path / "wheels" / "site.txt").write_text("the site's")
-    other_bytes = {**found["kept"], "sha256": "0" * 64}  # the site's own file of that name
-    named = [found["old"], found["source"], other_bytes]
-    gone = ["built/3.6/abc/gast-0.2.2-py3-none-any.whl", "wheels/gast-0.2.2.tar.gz", "wheels/old-1.0-py3-none-any.whl"]
-    assert mirror_prune.prune(tmp_path, named, dry=True) == gone
+    other_bytes = {**artifacts["kept"], "sha256": "0" * 64}  # the site's own file of that name
+    old_artifacts = [artifacts["old"], artifacts["source"], other_bytes]
+    paths = ["built/3.6/abc/gast-0.2.2-py3-none-any.whl", "wheels/gast-0.2.2.tar.gz", "wheels/old-1.0-py3-none-any.whl"]
+    assert mirror_prune.prune(tmp_path, old_artifacts, dry=True) == paths
     assert len(held_by_manifest(tmp_path)) == 5
-    assert mirror_prune.prune(tmp_path, named) == gone
+    assert mirror_prune.prune(tmp_path, old_artifacts) == paths
     assert (tmp_path / "wheels" / "site.txt").exists()
     (tmp_path / "wheels" / "site.txt").unlink()
     assert held_by(tmp_path) == ["wheels/kept-1.0-py3-none-any.whl", TENSORFLOW]
     assert not (tmp_path / "built" / "3.6").exists()
-    assert mirror_prune.prune(tmp_path, named) == []
+    assert mirror_prune.prune(tmp_path, old_artifacts) == []
 
 
 def held_by_manifest(root: Path) -> list[str]:
@@ -441,22 +441,22 @@ def held_by_manifest(root: Path) -> list[str]:
 
 
 def test_a_pruning_that_was_killed_is_ended_by_the_next_one(index, tmp_path):
-    found = filled(index, tmp_path)
+    artifacts = filled(index, tmp_path)
     (tmp_path / "wheels/old-1.0-py3-none-any.whl").unlink()  # as far as it came
-    assert mirror_prune.prune(tmp_path, [found["old"]])[1:] == ["wheels/old-1.0-py3-none-any.whl"]
+    assert mirror_prune.prune(tmp_path, [artifacts["old"]])[1:] == ["wheels/old-1.0-py3-none-any.whl"]
     assert len(held_by(tmp_path)) == 3
 
 
 def test_the_controllers_mirror_loses_what_other_stacks_alone_need(tmp_path, capsys):
-    one, other = "tf1.15-cpu-py27-el7", "tf2.15-cpu-py3-el9"
+    stack, other_stack = "tf1.15-cpu-py27-el7", "tf2.15-cpu-py3-el9"
     artifacts = {
-        name: [found for py in load_stack(name).pythons for found in load_stack(name).artifacts(py)]
-        for name in (one, other)
+        name: [artifact for py in load_stack(name).pythons for artifact in load_stack(name).artifacts(py)]
+        for name in (stack, other_stack)
     }
     paths = {name: {f"{entry['folder']}/{entry['name']}" for entry in entries} for name, entries in artifacts.items()}
     rows = {
         f"{item['folder']}/{item['name']}": {"sha256": item["sha256"], "size": 1}
-        for item in artifacts[one] + artifacts[other]
+        for item in artifacts[stack] + artifacts[other_stack]
     }
     rows |= dict.fromkeys(("files/bazel-0.26.1", TENSORFLOW), {"sha256": "0" * 64, "size": 1})  # the site's
     for path in rows:
@@ -464,8 +464,8 @@ def test_the_controllers_mirror_loses_what_other_stacks_alone_need(tmp_path, cap
         (tmp_path / path).write_bytes(b"1")
     (tmp_path / ".staging").mkdir()
     (tmp_path / "manifest.json").write_text(json.dumps({"schema": 1, "artifacts": rows}))
-    assert mirror.main(["prune", "--root", str(tmp_path), one]) == 0
-    assert set(held_by_manifest(tmp_path)) == paths[one] | {"files/bazel-0.26.1", TENSORFLOW}
-    said = capsys.readouterr().out
-    assert f"removed {min(paths[other] - paths[one])}" in said
-    assert f"removed {len(paths[other] - paths[one])} artifacts of other stacks" in said
+    assert mirror.main(["prune", "--root", str(tmp_path), stack]) == 0
+    assert set(held_by_manifest(tmp_path)) == paths[stack] | {"files/bazel-0.26.1", TENSORFLOW}
+    output = capsys.readouterr().out
+    assert f"removed {min(paths[other_stack] - paths[stack])}" in output
+    assert f"removed {len(paths[other_stack] - paths[stack])} artifacts of other stacks" in output

@@ -47,8 +47,8 @@ class Proxy(Quiet):
         return False
 
     def limit(self) -> int:
-        found, type(self).cut = self.cut or 1 << 60, 0
-        return found
+        byte_limit, type(self).cut = self.cut or 1 << 60, 0
+        return byte_limit
 
     def do_GET(self) -> None:
         if not self.is_admitted():
@@ -75,16 +75,16 @@ class Proxy(Quiet):
         self.send_response(200, "Connection established")
         self.end_headers()
         with socket.create_connection(("127.0.0.1", self.port), timeout=20) as server:
-            left = self.limit()
+            remaining_bytes = self.limit()
             pair = {self.connection: server, server: self.connection}
-            while left > 0:
+            while remaining_bytes > 0:
                 ready = select.select(list(pair), [], [], 20)[0]
-                data = {one: one.recv(65536) for one in ready}
-                if not ready or not all(data.values()):
+                chunks = {connection: connection.recv(65536) for connection in ready}
+                if not ready or not all(chunks.values()):
                     break
-                for one, content in data.items():
-                    pair[one].sendall(content)
-                    left -= len(content) if one is server else 0
+                for connection, content in chunks.items():
+                    pair[connection].sendall(content)
+                    remaining_bytes -= len(content) if connection is server else 0
         self.close_connection = True
 
 
@@ -156,9 +156,9 @@ def test_the_login_of_the_index_is_inside_the_tunnel(way: Way, tmp_path: Path, m
 @pytest.mark.parametrize("login", ["", "svc:other"])
 def test_a_login_that_the_proxy_refuses_is_told_at_once(way: Way, tmp_path: Path, monkeypatch, login: str) -> None:
     way.proxy.login = LOGIN
-    with pytest.raises(MirrorError, match=r"407.*Give the proxy's user and password in mirror_environment") as refused:
+    with pytest.raises(MirrorError, match=r"407.*Give the proxy's user and password in mirror_environment") as error:
         fetch(way, tmp_path, monkeypatch, login)
-    assert "other" not in str(refused.value)
+    assert "other" not in str(error.value)
     assert len(way.proxy.seen) == 1
     assert way.index.requests == []
 
@@ -169,18 +169,18 @@ def test_a_download_that_the_proxy_breaks_continues(way: Way, tmp_path: Path, mo
             way.proxy.cut = 1 << 20
 
     if way.scheme == "https":  # the tunnel is there before the request
-        connected = way.proxy.do_CONNECT
+        connect = way.proxy.do_CONNECT
 
         def second(self: Proxy) -> None:
             if len(self.seen) == 1:
                 type(self).cut = 1 << 20
-            connected(self)
+            connect(self)
 
         monkeypatch.setattr(way.proxy, "do_CONNECT", second)
     else:
         way.index.meanwhile = break_it
     assert fetch(way, tmp_path, monkeypatch) == [WHEEL]
-    ranges = [wanted for path, wanted in way.index.requests if path.endswith(WHEEL)]
+    ranges = [header for path, header in way.index.requests if path.endswith(WHEEL)]
     assert ranges[0] is None
     assert ranges[1].startswith("bytes=")
     assert int(ranges[1][len("bytes=") : -1]) > 0
@@ -198,11 +198,11 @@ def test_the_module_takes_the_proxy_from_mirror_environment(way: Way, tmp_path: 
     way.proxy.login = LOGIN
     artifact = way.index.artifact(WHEEL, BIG)
     arguments = {"root": str(tmp_path / "mirror"), "artifacts": [artifact], "timeout": 60}
-    found = run("mirror_artifacts", **arguments, environment=way.environment(QUOTED))
-    assert found["fetched"] == [WHEEL]
+    result = run("mirror_artifacts", **arguments, environment=way.environment(QUOTED))
+    assert result["fetched"] == [WHEEL]
     arguments["root"] = str(tmp_path / "other")
-    refused = run("mirror_artifacts", **arguments, environment=way.environment("svc:wrong%2Fone"))
-    assert "407" in refused["msg"]
-    for text in (json.dumps(found), json.dumps(refused)):
+    refusal = run("mirror_artifacts", **arguments, environment=way.environment("svc:wrong%2Fone"))
+    assert "407" in refusal["msg"]
+    for text in (json.dumps(result), json.dumps(refusal)):
         for secret in ("can/ary", "can%2Fary", "wrong/one", "wrong%2Fone"):
             assert secret not in text

@@ -48,22 +48,22 @@ def test_the_mirror_is_never_pruned_while_a_host_is_missing(
     (tmp_path / "hosts.yml").write_text(yaml.safe_dump({"all": {"vars": LOCAL, "hosts": hosts}}), encoding="utf-8")
     (tmp_path / "prune.yml").write_text(PRUNING.format(layers=REPOSITORY / "playbooks" / "layers"), encoding="utf-8")
     # In check mode: the receipt is in /opt/deeplearning.
-    _, said = ansible_programs.play("--check", "-i", tmp_path / "hosts.yml", tmp_path / "prune.yml", *options)
-    assert ("TASK [mirror : Remove what is no longer needed]" in said) is (not reason), said
-    kept = f"mirror_prune needs every host of the inventory, but {reason}. The mirror keeps everything"
-    assert (kept in said) is bool(reason), said
+    _, output = ansible_programs.play("--check", "-i", tmp_path / "hosts.yml", tmp_path / "prune.yml", *options)
+    assert ("TASK [mirror : Remove what is no longer needed]" in output) is (not reason), output
+    sentence = f"mirror_prune needs every host of the inventory, but {reason}. The mirror keeps everything"
+    assert (sentence in output) is bool(reason), output
 
 
 def test_what_an_environment_of_any_host_needs_stays_in_the_mirror() -> None:
     names = ["tf1.15-cpu-py27-el7-0123456789ab", "unknown-stack-0123456789ab"]
     environments = SimpleNamespace(deeplearning=SimpleNamespace(environments=dict.fromkeys(names)))
-    kept = installed_environments([cast(Host, SimpleNamespace(known=environments))])
-    assert kept == [["tf1.15-cpu-py27-el7", "2.7"]]
-    given = {"plan": {"mirror_environments": [], "mirror_kept": kept}, "mirror_prune": True}
-    shown = "msg={{ mirror_superfluous | map(attribute='name') | join(' ') }}"
+    kept_environments = installed_environments([cast(Host, SimpleNamespace(known=environments))])
+    assert kept_environments == [["tf1.15-cpu-py27-el7", "2.7"]]
+    variables = {"plan": {"mirror_environments": [], "mirror_kept": kept_environments}, "mirror_prune": True}
+    message = "msg={{ mirror_superfluous | map(attribute='name') | join(' ') }}"
     answer = ansible_programs.run(
-        *("ansible", "-i", "localhost,", "-c", "local", "-m", "debug", "-a", shown, "localhost"),
-        *("-e", f"@{REPOSITORY / 'playbooks/group_vars/all.yml'}", "-e", json.dumps(given)),
+        *("ansible", "-i", "localhost,", "-c", "local", "-m", "debug", "-a", message, "localhost"),
+        *("-e", f"@{REPOSITORY / 'playbooks/group_vars/all.yml'}", "-e", json.dumps(variables)),
     )
     assert "tensorflow_cpu-2.15" in answer.stdout
     assert "tensorflow_cpu-1.15" not in answer.stdout

@@ -22,8 +22,8 @@ from test_mirror_server import CONTENT, WHEEL, running
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A mirror with the old certificate on one port and with the new one on another, and the bundles of the hosts."""
     directory = tmp_path_factory.mktemp("tls")
-    old, new = authority(directory, "old"), authority(directory, "new")
-    (directory / "both.ca").write_bytes(old.read_bytes() + new.read_bytes())
+    old_ca, new_ca = authority(directory, "old"), authority(directory, "new")
+    (directory / "both.ca").write_bytes(old_ca.read_bytes() + new_ca.read_bytes())
     root = directory / "mirror"
     (root / "wheels").mkdir(parents=True)
     (root / "wheels" / WHEEL).write_bytes(CONTENT)
@@ -74,8 +74,8 @@ def test_a_file_of_the_site_comes_from_the_mirror_with_its_authority_and_without
     """The action verified_file, as the roles of the GPU layer use it; verified_archive fetches by the same lines."""
     address, _, path = (site / "old.url").read_text().partition("/wheels/")
     target = site / "by_the_action"
-    what = {"path": str(target), "sha256": hashlib.sha256(CONTENT).hexdigest(), "title": "The file", "remedy": "None."}
-    task = {"verified_file": {"source": f"{address}/wheels/{path}", **what}}
+    file = {"path": str(target), "sha256": hashlib.sha256(CONTENT).hexdigest(), "title": "The file", "remedy": "None."}
+    task = {"verified_file": {"source": f"{address}/wheels/{path}", **file}}
     variables = {**LOCAL, "address": address, "mirror_url": "{{ address }}/"}
     for ca, expected in (("new", 2), ("old", 0)):
         variables["mirror_ca"] = str(site / f"{ca}.ca")

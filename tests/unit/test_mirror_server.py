@@ -102,8 +102,8 @@ PYTHONS = [python("3.6"), pytest.param(sys.executable, id="controller")]
 
 @pytest.fixture(params=PYTHONS)
 def mirror(request: pytest.FixtureRequest, root: Path) -> Iterator[Mirror]:
-    with running(request.param, root, change="REQUEST_SECONDS=2;CHUNK_SECONDS=2;THREADS=8") as served:
-        yield served
+    with running(request.param, root, change="REQUEST_SECONDS=2;CHUNK_SECONDS=2;THREADS=8") as server:
+        yield server
 
 
 def test_files_and_pages_are_served(mirror: Mirror) -> None:
@@ -159,33 +159,33 @@ def test_nothing_can_be_written(mirror: Mirror) -> None:
 
 
 def test_an_idle_connection_stops_nobody_and_ends(mirror: Mirror) -> None:
-    idle = mirror.open()
-    began = time.monotonic()
+    connection = mirror.open()
+    start = time.monotonic()
     assert mirror.ask(f"/wheels/{WHEEL}")[0] == 200
-    assert time.monotonic() - began < 2
-    assert idle.recv(1) == b""  # ended by the server, before the test's own limit of 10 s
+    assert time.monotonic() - start < 2
+    assert connection.recv(1) == b""  # ended by the server, before the test's own limit of 10 s
 
 
 def test_a_client_that_sends_a_byte_now_and_then_is_ended(mirror: Mirror) -> None:
-    slow = mirror.open()
-    began = time.monotonic()
-    while time.monotonic() - began < 12:
+    connection = mirror.open()
+    start = time.monotonic()
+    while time.monotonic() - start < 12:
         try:
-            slow.sendall(b"X")
+            connection.sendall(b"X")
         except OSError:
             break
         time.sleep(0.1)
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - start < 10
 
 
 def test_a_client_that_does_not_read_is_ended(mirror: Mirror) -> None:
     (mirror.root / "files/large").write_bytes(b"x" * 30_000_000)
-    stuck = mirror.open()
-    stuck.sendall(b"GET /files/large HTTP/1.1\r\nHost: x\r\n\r\n")
+    connection = mirror.open()
+    connection.sendall(b"GET /files/large HTTP/1.1\r\nHost: x\r\n\r\n")
     threads = Path(f"/proc/{mirror.process.pid}/task")
     assert wait_until(lambda: len(list(threads.iterdir())) == 3)
     assert wait_until(lambda: len(list(threads.iterdir())) == 2)  # who accepts, and who watches
-    stuck.close()
+    connection.close()
 
 
 def wait_until(condition: Callable[[], bool]) -> bool:
@@ -196,10 +196,10 @@ def wait_until(condition: Callable[[], bool]) -> bool:
 
 
 def test_more_connections_than_threads_are_refused_at_once_and_served_later(mirror: Mirror) -> None:
-    many = [mirror.open() for _ in range(8)]
+    connections = [mirror.open() for _ in range(8)]
     assert wait_until(lambda: mirror.ask("/wheels/")[0] == 503)
-    for one in many:
-        one.close()
+    for connection in connections:
+        connection.close()
     assert wait_until(lambda: mirror.ask("/wheels/")[0] == 200)
 
 
@@ -207,14 +207,14 @@ def test_more_connections_than_threads_are_refused_at_once_and_served_later(mirr
 def test_one_address_that_reads_slowly_leaves_connections_to_others(root: Path, interpreter: str) -> None:
     (root / "files/large").write_bytes(b"x" * 30_000_000)
     with running(interpreter, root) as mirror:  # with its own limits
-        slow = [mirror.open() for _ in range(32)]
-        for one in slow:
-            one.sendall(b"GET /files/large HTTP/1.1\r\nHost: x\r\n\r\n")
-            assert one.recv(15) == b"HTTP/1.1 200 OK"
+        connections = [mirror.open() for _ in range(32)]
+        for connection in connections:
+            connection.sendall(b"GET /files/large HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert connection.recv(15) == b"HTTP/1.1 200 OK"
         assert mirror.open().recv(12) == b"HTTP/1.1 503"
         assert [mirror.ask(f"/wheels/{WHEEL}", source="127.0.0.2")[:2] for _ in range(40)] == [(200, CONTENT)] * 40
-        for one in slow:
-            one.close()
+        for connection in connections:
+            connection.close()
         assert wait_until(lambda: mirror.ask("/wheels/")[0] == 200), "its connections count no longer"
 
 
@@ -227,9 +227,9 @@ def test_twenty_clients_at_once_get_every_byte(root: Path) -> None:
 @pytest.mark.parametrize("place", ["/", "/home", "missing"])
 def test_a_directory_that_is_no_mirror_is_refused(place: str) -> None:
     command = [sys.executable, "-I", str(SERVER), f"--root={place}", "--port=0"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=False)
-    assert done.returncode == 1
-    assert done.stderr == (
+    completed = subprocess.run(command, capture_output=True, text=True, timeout=10, check=False)
+    assert completed.returncode == 1
+    assert completed.stderr == (
         f"mirror_server: {place} must be a directory that the role mirror filled, but it has no manifest.json. Run the role.\n"
     )
 

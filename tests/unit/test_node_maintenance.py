@@ -30,8 +30,8 @@ def answered(name: str) -> Any:
 
 
 def node(name: str = "data1", state: str = "RUNNING", **values: Any) -> dict[str, Any]:
-    rest = {"containers": 0, "gpus": 0, "labels": [], "health": "", "excluded": False, "recorded": False, "had_gpus": 0}
-    return {"name": name, "rack": "/r1", "state": state, "mine": name == "data1", "beside": False, **rest, **values}
+    base = {"containers": 0, "gpus": 0, "labels": [], "health": "", "excluded": False, "recorded": False, "had_gpus": 0}
+    return {"name": name, "rack": "/r1", "state": state, "mine": name == "data1", "beside": False, **base, **values}
 
 
 def yarn(*nodes: dict[str, Any], version: str = "3.3.6", running: int = 3, **values: Any) -> decisions.Yarn:
@@ -85,9 +85,9 @@ def test_a_manager_does_it_itself_and_the_run_goes_on_when_it_is_seen(manager: s
     drain, back = decisions.drain_problem, decisions.return_problem
     assert "the NodeManager" in str(drain("data1", yarn(node(), manager=manager)))
     assert "Decommission. Then run the same command" in str(drain("data1", yarn(node(), manager=manager)))
-    out = yarn(node(state="DECOMMISSIONED"), manager=manager)
-    assert drain("data1", out) is None
-    assert "Recommission, then Start. Then run the same command" in str(back("data1", out))
+    cluster = yarn(node(state="DECOMMISSIONED"), manager=manager)
+    assert drain("data1", cluster) is None
+    assert "Recommission, then Start. Then run the same command" in str(back("data1", cluster))
     assert back("data1", yarn(node(), manager=manager)) is None
 
 
@@ -96,50 +96,50 @@ def test_with_its_login_a_manager_is_asked_and_the_same_hosts_are_refused(manage
     drain, back = decisions.drain_problem, decisions.return_problem
     assert drain("data1", yarn(node(), manager=manager), api=True) is None
     assert "none would be left of 1" in str(drain("data1", yarn(node(), running=1, manager=manager), api=True))
-    by_the_site = yarn(node(state="DECOMMISSIONING"), manager=manager)
-    assert "excluded by the site" in str(drain("data1", by_the_site, api=True))
-    leaving = yarn(node(), node("data2", "DECOMMISSIONING"), manager=manager)
-    assert "would reset the time limit of data2" in str(drain("data1", leaving, api=True))
-    ours = yarn(node(state="DECOMMISSIONED", recorded=True), manager=manager)
-    assert (drain("data1", ours, api=True), back("data1", ours, api=True)) == (None, None)
-    out = yarn(node(state="DECOMMISSIONED"), manager=manager)  # by hand: it comes back by hand
-    assert drain("data1", out, api=True) is None
-    assert "Recommission, then Start" in str(back("data1", out, api=True))
+    site_drain = yarn(node(state="DECOMMISSIONING"), manager=manager)
+    assert "excluded by the site" in str(drain("data1", site_drain, api=True))
+    other_drain = yarn(node(), node("data2", "DECOMMISSIONING"), manager=manager)
+    assert "would reset the time limit of data2" in str(drain("data1", other_drain, api=True))
+    drained_by_run = yarn(node(state="DECOMMISSIONED", recorded=True), manager=manager)
+    assert (drain("data1", drained_by_run, api=True), back("data1", drained_by_run, api=True)) == (None, None)
+    drained_by_hand = yarn(node(state="DECOMMISSIONED"), manager=manager)  # by hand: it comes back by hand
+    assert drain("data1", drained_by_hand, api=True) is None
+    assert "Recommission, then Start" in str(back("data1", drained_by_hand, api=True))
 
 
 def test_ambari_takes_a_host_out_only_when_nothing_runs_there() -> None:
-    busy = node(containers=2)
+    busy_node = node(containers=2)
     assert "Ambari ends containers at once, but data1 has 2" in str(
-        decisions.drain_problem("data1", yarn(busy, manager="ambari"), api=True)
+        decisions.drain_problem("data1", yarn(busy_node, manager="ambari"), api=True)
     )
-    assert decisions.drain_problem("data1", yarn(busy, manager="cloudera_manager"), api=True) is None
+    assert decisions.drain_problem("data1", yarn(busy_node, manager="cloudera_manager"), api=True) is None
 
 
 def test_hosts_of_a_batch_leave_another_one_running() -> None:
-    beside = node("data2", beside=True)
-    assert decisions.drain_problem("data1", yarn(node(), beside, running=3)) is None
-    assert "none would be left of 2" in str(decisions.drain_problem("data1", yarn(node(), beside, running=2)))
-    left = node("data2", "DECOMMISSIONED", beside=True, **OURS)
-    assert decisions.drain_problem("data1", yarn(node(), left, running=2)) is None
-    labelled = node("data2", beside=True, labels=["gpu"])
-    assert decisions.drain_problem("data1", yarn(node(), labelled, running=2, labels={"gpu": 1})) is None
+    batch_node = node("data2", beside=True)
+    assert decisions.drain_problem("data1", yarn(node(), batch_node, running=3)) is None
+    assert "none would be left of 2" in str(decisions.drain_problem("data1", yarn(node(), batch_node, running=2)))
+    other_node = node("data2", "DECOMMISSIONED", beside=True, **OURS)
+    assert decisions.drain_problem("data1", yarn(node(), other_node, running=2)) is None
+    labelled_node = node("data2", beside=True, labels=["gpu"])
+    assert decisions.drain_problem("data1", yarn(node(), labelled_node, running=2, labels={"gpu": 1})) is None
 
 
 def test_before_a_rollout_goes_on_a_host_that_it_left_out_counts_as_back() -> None:
-    found = yarn(node(), node("data2", "DECOMMISSIONED", **OURS), running=1)
-    assert decisions.drain_problem("data1", found, early=True) is None
-    assert "none would be left of 1" in str(decisions.drain_problem("data1", found))
-    by_the_site = yarn(node(), node("data2", "DECOMMISSIONED", excluded=True), running=1)
-    assert "none would be left of 1" in str(decisions.drain_problem("data1", by_the_site, early=True))
+    cluster = yarn(node(), node("data2", "DECOMMISSIONED", **OURS), running=1)
+    assert decisions.drain_problem("data1", cluster, early=True) is None
+    assert "none would be left of 1" in str(decisions.drain_problem("data1", cluster))
+    site_drain = yarn(node(), node("data2", "DECOMMISSIONED", excluded=True), running=1)
+    assert "none would be left of 1" in str(decisions.drain_problem("data1", site_drain, early=True))
 
 
 def test_hosts_of_a_batch_are_of_one_rack() -> None:
     """HDFS has a replica of each block on another rack; the ResourceManager names racks as HDFS does, by the same script of the site."""
-    others = [node("data2", beside=True), node("data3", rack="/r2")]
-    assert decisions.drain_problem("data1", yarn(node(), *others)) is None
-    other = node("data4", rack="/r2", beside=True)
-    told = str(decisions.drain_problem("data1", yarn(node(), *others, other, running=4)))
-    assert "data1 is of /r1 and data4 of /r2. Drain one host after the other (upgrade_batch), or rack by rack" in told
+    nodes = [node("data2", beside=True), node("data3", rack="/r2")]
+    assert decisions.drain_problem("data1", yarn(node(), *nodes)) is None
+    distant_node = node("data4", rack="/r2", beside=True)
+    text = str(decisions.drain_problem("data1", yarn(node(), *nodes, distant_node, running=4)))
+    assert "data1 is of /r1 and data4 of /r2. Drain one host after the other (upgrade_batch), or rack by rack" in text
 
 
 @pytest.mark.parametrize("nodes", [[], [node(), node("data1")]])
@@ -168,16 +168,16 @@ def test_a_host_is_back_when_yarn_uses_it_with_the_gpus_that_it_had() -> None:
     assert back(gpus=2, had_gpus=2)
     assert not back(gpus=1, had_gpus=2)
     assert not back(state="UNHEALTHY")
-    lacking = decisions.node_of("data1", yarn(node(gpus=1, had_gpus=2)))
-    assert decisions.missing(lacking) == "it offers 1 of its 2 GPUs"
+    host = decisions.node_of("data1", yarn(node(gpus=1, had_gpus=2)))
+    assert decisions.missing(host) == "it offers 1 of its 2 GPUs"
 
 
 def test_the_line_of_a_wait_names_applications_users_and_the_time_left() -> None:
-    several = [
+    applications = [
         {"id": f"application_1_{number}", "user": "an\x1b[31malyst", "name": "x" * 99, "containers": number % 2}
         for number in range(7)
     ]
-    line = decisions.waiting("data1", yarn(node(containers=3), applications=several), 3599.5)
+    line = decisions.waiting("data1", yarn(node(containers=3), applications=applications), 3599.5)
     assert line.startswith("data1 waits for 3 containers of application_1_0 (")
     assert "no container here any more" in line
     assert line.endswith(", 2 more; 59 min left")
@@ -219,8 +219,8 @@ class Site:
         write_settings(self.conf / "yarn-site.xml", {yarn_exclude.PROPERTY: value})
 
     def settle(self, state: str, node: str = "data1", **options: Any) -> dict[str, Any]:
-        given = {"conf_dir": str(self.conf), "node": node, "state": state, "gpus": 2, "record": str(self.record)}
-        return host_modules.run("yarn_exclude", **{**given, **options})
+        arguments = {"conf_dir": str(self.conf), "node": node, "state": state, "gpus": 2, "record": str(self.record)}
+        return host_modules.run("yarn_exclude", **{**arguments, **options})
 
 
 @pytest.fixture
@@ -322,37 +322,37 @@ def test_what_a_real_resourcemanager_answers_is_read(site: Site, monkeypatch: py
     site.file.write_bytes(b"retired1\ndata1\n")
     yarn_exclude.write_record(str(site.record), {"data1": {"gpus": 0}})
     module = python_files.load(REPOSITORY / "plugins" / "modules" / "yarn_nodes_info.py")
-    wanted = {"conf_dir": str(site.conf), "names": ["data1"], "applications": True, "record": str(site.record)}
-    wanted["together"] = ["data2.example.com", "data2"]
-    found = decisions.read(module.answer(wanted, ["http://rm:8088"]))
-    assert [(one.name, one.rack) for one in found.nodes if one.beside] == [("data2", "/default-rack")]
-    assert [(one.name, one.state, one.recorded) for one in found.nodes] == [
+    question = {"conf_dir": str(site.conf), "names": ["data1"], "applications": True, "record": str(site.record)}
+    question["together"] = ["data2.example.com", "data2"]
+    answer = decisions.read(module.answer(question, ["http://rm:8088"]))
+    assert [(host.name, host.rack) for host in answer.nodes if host.beside] == [("data2", "/default-rack")]
+    assert [(host.name, host.state, host.recorded) for host in answer.nodes] == [
         ("data1", "DECOMMISSIONING", True),
         ("data2", "RUNNING", False),
         ("retired1", "DECOMMISSIONED", False),
     ]
-    assert (found.version, dict(found.running)) == ("3.3.6", {"": 1})
-    assert "(dr.who: nightly training)" in decisions.waiting("data1", found, 60)
-    assert decisions.drain_problem("data1", found) is None
+    assert (answer.version, dict(answer.running)) == ("3.3.6", {"": 1})
+    assert "(dr.who: nightly training)" in decisions.waiting("data1", answer, 60)
+    assert decisions.drain_problem("data1", answer) is None
 
 
 def test_hadoop_2_7_is_not_asked_for_states_that_it_does_not_know(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     """hadoop27.json is recorded from 2.7.7: `refused` is its answer, with status 400, to DECOMMISSIONING, a state of Hadoop 2.8."""
-    recorded = answered("hadoop27")
+    answers = answered("hadoop27")
 
     def fetch(url: str) -> str:
         if re.search("DECOMMISSIONING|SHUTDOWN", url):
-            raise OSError(recorded["refused"]["RemoteException"]["message"])
-        return json.dumps(recorded[url.rpartition("/")[2].partition("?")[0]])
+            raise OSError(answers["refused"]["RemoteException"]["message"])
+        return json.dumps(answers[url.rpartition("/")[2].partition("?")[0]])
 
     monkeypatch.setattr(yarn_cluster, "fetch", fetch)
     module = python_files.load(REPOSITORY / "plugins" / "modules" / "yarn_nodes_info.py")
-    wanted = {"conf_dir": str(site.conf), "names": ["data1"], "applications": False, "record": str(site.record)}
-    found = decisions.read(module.answer({**wanted, "together": []}, ["http://rm:8088"]))
-    assert [(one.name, one.state) for one in found.nodes] == [("data1", "RUNNING"), ("retired1", "DECOMMISSIONED")]
-    assert dict(found.running) == {"": 1, "gpu": 1}
-    assert "A drain requires Hadoop 2.10 or later, but YARN has 2.7.7." in str(decisions.drain_problem("data1", found))
-    assert decisions.return_problem("data1", found) is None
+    question = {"conf_dir": str(site.conf), "names": ["data1"], "applications": False, "record": str(site.record)}
+    answer = decisions.read(module.answer({**question, "together": []}, ["http://rm:8088"]))
+    assert [(host.name, host.state) for host in answer.nodes] == [("data1", "RUNNING"), ("retired1", "DECOMMISSIONED")]
+    assert dict(answer.running) == {"": 1, "gpu": 1}
+    assert "A drain requires Hadoop 2.10 or later, but YARN has 2.7.7." in str(decisions.drain_problem("data1", answer))
+    assert decisions.return_problem("data1", answer) is None
 
 
 def test_a_node_with_a_label_is_none_of_those_without() -> None:
@@ -372,13 +372,13 @@ def test_a_node_with_a_label_is_none_of_those_without() -> None:
 )
 def test_a_node_of_an_earlier_port_does_not_count(nodes: list[tuple[str, str, Any]], kept: list[int]) -> None:
     """A NodeManager whose address has the port 0, Hadoop's default, has another port after each start, and YARN a node of each."""
-    given = [{"nodeHostName": name, "state": state, "lastHealthUpdate": time} for name, state, time in nodes]
-    assert yarn_nodes.current(given) == [given[number] for number in kept]
+    answers = [{"nodeHostName": name, "state": state, "lastHealthUpdate": time} for name, state, time in nodes]
+    assert yarn_nodes.current(answers) == [answers[number] for number in kept]
 
 
 def test_gpus_of_a_node_are_those_that_yarn_counts() -> None:
-    two = [{"name": "vcores"}, {"name": "yarn.io/gpu", "value": 2}]
-    assert yarn_nodes.gpus({"totalResource": {"resourceInformations": {"resourceInformation": two}}}) == 2
+    resources = [{"name": "vcores"}, {"name": "yarn.io/gpu", "value": 2}]
+    assert yarn_nodes.gpus({"totalResource": {"resourceInformations": {"resourceInformation": resources}}}) == 2
     assert yarn_nodes.gpus({}) == 0
 
 
@@ -409,8 +409,8 @@ class Wait:
         self.module = python_files.load(REPOSITORY / "plugins" / "action" / "yarn_node.py")
         self.answers, self.clock, self.lines = list(answers), 0.0, []
         monkeypatch.setattr(self.module, "time", SimpleNamespace(monotonic=lambda: self.clock, sleep=self.sleep))
-        shown = SimpleNamespace(display=self.lines.append, warning=self.lines.append)
-        monkeypatch.setattr(self.module, "Display", lambda: shown)
+        display = SimpleNamespace(display=self.lines.append, warning=self.lines.append)
+        monkeypatch.setattr(self.module, "Display", lambda: display)
 
     def sleep(self, seconds: float) -> None:
         self.clock += seconds
@@ -424,10 +424,10 @@ class Wait:
         return action.run(task_vars={"inventory_hostname": "data1"})
 
     def answer(self, *_: Any, **asked: Any) -> dict[str, Any]:
-        found = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
-        if isinstance(found, str):
-            raise self.module.AnsibleActionFail(found)
-        return {"yarn": decisions.typed.as_json(found)}
+        state = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        if isinstance(state, str):
+            raise self.module.AnsibleActionFail(state)
+        return {"yarn": decisions.typed.as_json(state)}
 
 
 LEAVING, OUT = node(state="DECOMMISSIONING", containers=1, **OURS), node(state="DECOMMISSIONED", **OURS)

@@ -36,7 +36,7 @@ def run(state: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 def test_it_lists_its_gpus(tmp_path: Path) -> None:
     lines = smi(tmp_path, "--list-gpus").stdout.splitlines()
-    assert [line.partition(" (UUID")[0] for line in lines] == [f"GPU {one}: Tesla P100-PCIE-16GB" for one in (0, 1)]
+    assert [line.partition(" (UUID")[0] for line in lines] == [f"GPU {index}: Tesla P100-PCIE-16GB" for index in (0, 1)]
 
 
 def test_it_answers_yarn_in_xml(tmp_path: Path) -> None:
@@ -46,25 +46,25 @@ def test_it_answers_yarn_in_xml(tmp_path: Path) -> None:
 
 
 def test_it_answers_queries(tmp_path: Path) -> None:
-    done = smi(tmp_path, "--query-gpu=index,memory.total", "--format=csv,noheader,nounits", "--id=1")
-    assert done.stdout == "1, 16280\n"
+    completed = smi(tmp_path, "--query-gpu=index,memory.total", "--format=csv,noheader,nounits", "--id=1")
+    assert completed.stdout == "1, 16280\n"
     assert smi(tmp_path, "--query-compute-apps=gpu_uuid", "--format=csv,noheader").stdout == ""
 
 
 def test_it_titles_columns_with_their_units(tmp_path: Path) -> None:
-    done = smi(tmp_path, "--query-gpu=name,memory.total", "--format=csv", "-i", "0")
-    assert done.stdout.splitlines() == ["name, memory.total [MiB]", "Tesla P100-PCIE-16GB, 16280 MiB"]
+    completed = smi(tmp_path, "--query-gpu=name,memory.total", "--format=csv", "-i", "0")
+    assert completed.stdout.splitlines() == ["name, memory.total [MiB]", "Tesla P100-PCIE-16GB, 16280 MiB"]
 
 
 def test_without_gpus_it_fails_as_the_real_one(tmp_path: Path) -> None:
-    done = smi(tmp_path, "-L", gpus=[])
-    assert (done.returncode, done.stdout) == (6, "No devices were found\n")
+    completed = smi(tmp_path, "-L", gpus=[])
+    assert (completed.returncode, completed.stdout) == (6, "No devices were found\n")
 
 
 def test_without_a_driver_it_fails_as_the_real_one(tmp_path: Path) -> None:
-    done = run(tmp_path / "none", "-L")
-    assert done.returncode == 9
-    assert "couldn't communicate with the NVIDIA driver" in done.stdout
+    completed = run(tmp_path / "none", "-L")
+    assert completed.returncode == 9
+    assert "couldn't communicate with the NVIDIA driver" in completed.stdout
 
 
 def test_an_option_that_it_does_not_know_is_refused(tmp_path: Path) -> None:
@@ -89,11 +89,11 @@ def test_an_option_that_it_does_not_know_is_refused(tmp_path: Path) -> None:
 )
 @pytest.mark.parametrize("branch", BRANCHES)
 def test_each_branch_refuses_the_fields_of_later_ones(tmp_path: Path, branch: int, field: str, first: int) -> None:
-    done = smi(tmp_path, f"--query-gpu=index,{field}", "--format=csv,noheader", driver=BRANCHES[branch])
+    completed = smi(tmp_path, f"--query-gpu=index,{field}", "--format=csv,noheader", driver=BRANCHES[branch])
     if branch >= first:
-        assert done.returncode == 0
+        assert completed.returncode == 0
     else:
-        assert (done.returncode, done.stdout) == (2, f'Field "{field}" is not a valid field to query.\n\n')
+        assert (completed.returncode, completed.stdout) == (2, f'Field "{field}" is not a valid field to query.\n\n')
 
 
 GOES_AGAIN = "--query-gpu=reset_status.reset_required"
@@ -110,5 +110,5 @@ REMAPPED = "--query-remapped-rows=gpu_bus_id,remapped_rows.pending"
 def test_a_field_may_go_again_and_remapped_rows_have_a_switch_of_their_own_from_ampere_on(
     tmp_path: Path, query: str, branch: int, status: int
 ) -> None:
-    done = smi(tmp_path, query, "--format=csv,noheader", driver=BRANCHES[branch])
-    assert done.returncode == status, done.stdout
+    completed = smi(tmp_path, query, "--format=csv,noheader", driver=BRANCHES[branch])
+    assert completed.returncode == status, completed.stdout

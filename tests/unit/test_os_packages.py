@@ -37,9 +37,9 @@ def test_offers_of_dnf_are_read_also_where_it_breaks_a_long_line() -> None:
 
 
 def test_offers_of_apt_are_read() -> None:
-    found = os_packages.offers(APT)
-    assert found["nvidia-smi"] == ["535.261.03-1~deb12u1", "535.247.01-1~deb12u1"]
-    assert (found["libcudnn8"], found["libcuda1"]) == (["8.9.7.29-1+cuda12.2"], ["535.261.03-1~deb12u1"])
+    offers = os_packages.offers(APT)
+    assert offers["nvidia-smi"] == ["535.261.03-1~deb12u1", "535.247.01-1~deb12u1"]
+    assert (offers["libcudnn8"], offers["libcuda1"]) == (["8.9.7.29-1+cuda12.2"], ["535.261.03-1~deb12u1"])
 
 
 @pytest.mark.parametrize(
@@ -58,10 +58,10 @@ def test_a_version_is_offered_up_to_its_release_or_with_it(version: str, offered
 
 
 def test_a_package_is_named_in_each_managers_way() -> None:
-    with_release, without = Package("libcudnn8", "8.9.7.29-1+cuda12.2"), Package("nvidia-smi", "535.261.03")
-    assert with_release.spec("apt") == "libcudnn8=8.9.7.29-1+cuda12.2*"
-    assert without.spec("apt") == "nvidia-smi=535.261.03-*"
-    assert without.spec("yum") == "nvidia-smi-535.261.03"
+    package, plain_package = Package("libcudnn8", "8.9.7.29-1+cuda12.2"), Package("nvidia-smi", "535.261.03")
+    assert package.spec("apt") == "libcudnn8=8.9.7.29-1+cuda12.2*"
+    assert plain_package.spec("apt") == "nvidia-smi=535.261.03-*"
+    assert plain_package.spec("yum") == "nvidia-smi-535.261.03"
     assert Package("nvidia-modprobe").spec("apt") == Package("nvidia-modprobe").spec("dnf") == "nvidia-modprobe"
 
 
@@ -81,8 +81,8 @@ def missing(wanted: Package, error: str = "") -> str:
 
 def test_a_missing_version_is_told_with_those_that_are_there() -> None:
     assert missing(Package("libcudnn8", "8.9.6.50-1.cuda12.2")) == ""
-    told = missing(Package("libcudnn8", "8.0.5.39-1.cuda11.0"), "Error: No matching\n Packages")
-    assert told == (
+    message = missing(Package("libcudnn8", "8.0.5.39-1.cuda11.0"), "Error: No matching\n Packages")
+    assert message == (
         "cuDNN 8 needs the package libcudnn8-8.0.5.39-1.cuda11.0, but the repositories of data1 (http://mirror01:8900/rpm/el9) have: "
         "8.9.7.29-1.cuda12.2, 8.9.6.50-1.cuda12.2; Error: No matching Packages. Add this package to the mirror, or set tarball."
     )
@@ -90,10 +90,10 @@ def test_a_missing_version_is_told_with_those_that_are_there() -> None:
 
 
 def test_missing_headers_name_the_kernel_and_offer_no_other_version() -> None:
-    told = missing(Package("kernel-devel", "5.14.0-362.8.1.el9_3", "5.14.0-362.8.1.el9_3.x86_64"))
+    message = missing(Package("kernel-devel", "5.14.0-362.8.1.el9_3", "5.14.0-362.8.1.el9_3.x86_64"))
     version = "5.14.0-362.8.1.el9_3"
-    assert f"The module for kernel {version}.x86_64 is compiled with exactly kernel-devel-{version}" in told
-    assert told.endswith("Add this package to the mirror. The kernel was not touched.")
+    assert f"The module for kernel {version}.x86_64 is compiled with exactly kernel-devel-{version}" in message
+    assert message.endswith("Add this package to the mirror. The kernel was not touched.")
 
 
 FABRIC = Package("nvidia-fabric-manager", "535.104.05", other="nvidia-fabricmanager")
@@ -129,9 +129,9 @@ def test_a_package_may_have_an_oldest_version(least: str, offered: list[str], en
 
 
 def test_a_package_that_is_too_old_everywhere_is_told_with_what_is_needed() -> None:
-    told = missing(Package("libcudnn8", least="9.0"))
-    assert "needs the package libcudnn8 (9.0 or later), but the repositories of data1" in told
-    assert "have: 8.9.7.29-1.cuda12.2, 8.9.6.50-1.cuda12.2" in told
+    message = missing(Package("libcudnn8", least="9.0"))
+    assert "needs the package libcudnn8 (9.0 or later), but the repositories of data1" in message
+    assert "have: 8.9.7.29-1.cuda12.2, 8.9.6.50-1.cuda12.2" in message
 
 
 # What the managers print; the first line of each as seen, or as their sources have it.
@@ -168,48 +168,48 @@ def test_the_file_system_that_is_too_small_is_measured_too(said: str, places: li
 
 @pytest.mark.parametrize("said", WRONG_KEY)
 def test_another_key_is_told_with_the_key_that_was_expected(said: str) -> None:
-    told = os_packages.failure(HERE, said, host="data1", title="cuDNN 6.0.21", key="ABCD, NVIDIA <x@nvidia.com>")
-    assert "signed with the key files/KEY (ABCD, NVIDIA <x@nvidia.com>)" in told
-    assert "Nothing was installed" in told
-    assert " ".join(said.split()).rstrip(".") in told
+    message = os_packages.failure(HERE, said, host="data1", title="cuDNN 6.0.21", key="ABCD, NVIDIA <x@nvidia.com>")
+    assert "signed with the key files/KEY (ABCD, NVIDIA <x@nvidia.com>)" in message
+    assert "Nothing was installed" in message
+    assert " ".join(said.split()).rstrip(".") in message
 
 
 @pytest.mark.parametrize("said", NO_SPACE)
 def test_a_full_disk_is_told_with_the_space_there_is(said: str) -> None:
-    told = os_packages.failure(HERE, said, host="data1", title="CUDA 8.0", free="/ 3 MB free")
-    assert told.startswith("CUDA 8.0 requires more disk space than data1 has (/ 3 MB free); dnf reports:")
-    assert "Free some space and run this again: incomplete packages are reinstalled" in told
+    message = os_packages.failure(HERE, said, host="data1", title="CUDA 8.0", free="/ 3 MB free")
+    assert message.startswith("CUDA 8.0 requires more disk space than data1 has (/ 3 MB free); dnf reports:")
+    assert "Free some space and run this again: incomplete packages are reinstalled" in message
 
 
 def test_any_other_failure_is_the_managers_own_and_not_taken_for_one_of_those() -> None:
-    said = "Depsolve Error occurred: nothing provides kernel >= 6.0 needed by cuda-drivers-560"
-    told = os_packages.failure(HERE, said, host="data1", title="CUDA 12.2")
-    assert told.endswith(f"dnf reports: {said}. Solve what it names, and run this again.")
+    error = "Depsolve Error occurred: nothing provides kernel >= 6.0 needed by cuda-drivers-560"
+    message = os_packages.failure(HERE, error, host="data1", title="CUDA 12.2")
+    assert message.endswith(f"dnf reports: {error}. Solve what it names, and run this again.")
 
 
 def test_a_source_that_apt_does_not_trust_is_told_with_the_key() -> None:
     source = Source("apt", "deeplearning-cuda", "http://mirror01/cuda", "files/KEY.asc")
-    told = os_packages.unreadable(source, WRONG_KEY[5], host="data1", key="ABCD")
-    assert "The source must be signed with the key files/KEY.asc (ABCD)" in told
-    assert "The source was removed again" in told
+    message = os_packages.unreadable(source, WRONG_KEY[5], host="data1", key="ABCD")
+    assert "The source must be signed with the key files/KEY.asc (ABCD)" in message
+    assert "The source was removed again" in message
 
 
 def test_sources_of_the_host_that_apt_cannot_read_are_not_said_to_be_taken_back() -> None:
-    told = os_packages.unreadable(Source("apt"), "The repository has no Release file", host="data1")
+    message = os_packages.unreadable(Source("apt"), "The repository has no Release file", host="data1")
     words = "apt cannot read the package sources of data1: The repository has no Release file. Correct them"
-    assert told.startswith(words)
-    assert "removed again" not in told
+    assert message.startswith(words)
+    assert "removed again" not in message
 
 
 def test_the_key_is_shown_by_its_fingerprint_and_owner() -> None:
-    shown = (
+    output = (
         "pub:-:4096:1:F60F4B3D7FA2AF80:1456432000:::-:::scSC::::::23::0:\n"
         "fpr:::::::::889BEE522DA690103C4B085ED88C3D385C37D3BE:\n"
         "uid:-::::1456432000::X::Site packages <packages@site>::::::::::0:\n"
     )
-    assert os_packages.key_lines(shown) == "889BEE522DA690103C4B085ED88C3D385C37D3BE, Site packages <packages@site>"
+    assert os_packages.key_lines(output) == "889BEE522DA690103C4B085ED88C3D385C37D3BE, Site packages <packages@site>"
     assert os_packages.key_lines("sh: gpg: not found") == ""
-    assert os_packages.key_packages(shown) == ["gpg-pubkey-7fa2af80"]
+    assert os_packages.key_packages(output) == ["gpg-pubkey-7fa2af80"]
     assert os_packages.key_packages("sh: gpg: not found") == []
 
 

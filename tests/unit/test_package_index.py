@@ -62,18 +62,18 @@ def test_pip_installs_from_the_mirror_by_hash(root: Path, tmp_path: Path, python
     environment = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "no_proxy": "127.0.0.1"}
 
     def install(target: str) -> subprocess.CompletedProcess[str]:
-        words = [*command, "--target", str(tmp_path / target), "--index-url", f"http://127.0.0.1:{served.port}/simple"]
+        words = [*command, "--target", str(tmp_path / target), "--index-url", f"http://127.0.0.1:{server.port}/simple"]
         return subprocess.run(words, env=environment, capture_output=True, text=True, timeout=120)
 
-    with running(sys.executable, root) as served:
-        done = install("whole")
-        assert done.returncode == 0, done.stdout + done.stderr
+    with running(sys.executable, root) as server:
+        completed = install("whole")
+        assert completed.returncode == 0, completed.stdout + completed.stderr
         assert {path.name for path in (tmp_path / "whole").glob("*.py")} == {f"{name}.py" for name in PROJECTS}
-        changed = root / "wheels" / "six-1.0-py2.py3-none-any.whl"
-        changed.write_bytes(changed.read_bytes()[:-1] + b"x")
-        done = install("changed")
-        assert done.returncode != 0
-        assert "hash" in (done.stdout + done.stderr).lower()
+        wheel_path = root / "wheels" / "six-1.0-py2.py3-none-any.whl"
+        wheel_path.write_bytes(wheel_path.read_bytes()[:-1] + b"x")
+        completed = install("changed")
+        assert completed.returncode != 0
+        assert "hash" in (completed.stdout + completed.stderr).lower()
 
 
 def test_the_pages_are_the_manifests(root: Path) -> None:
@@ -125,11 +125,11 @@ class Artifactory(Quiet):
     prefix = "/artifactory/api/pypi/deeplearning/"
 
     def do_GET(self) -> None:
-        given = self.headers.get("Authorization") or ""
-        self.seen.append(given)
+        credentials = self.headers.get("Authorization") or ""
+        self.seen.append(credentials)
         expected = base64.b64encode(f"{LOGIN['user']}:{LOGIN['password']}".encode()).decode()
         parts = self.path[len(self.prefix) :].strip("/").split("/")
-        if given != f"Basic {expected}":
+        if credentials != f"Basic {expected}":
             self.answer(401, b'{"errors": [{"status": 401}]}', WWW_Authenticate='Basic realm="Artifactory Realm"')
         elif not self.path.startswith(self.prefix):
             self.answer(404, b"")
@@ -176,9 +176,9 @@ def site(tmp_path: Path, open_directory: Path, index: SiteIndex) -> Iterator[Sit
     for project in ("pip", "tensorflow", "six", "keras"):
         wheel(tmp_path, project)
     with serving(Mirror()) as mirror:
-        found = Site(open_directory / "deeplearning", mirror, tmp_path)
+        host = Site(open_directory / "deeplearning", mirror, tmp_path)
         index.handler.files.update(mirror.files)
-        yield found
+        yield host
         assert mirror.requests == []
 
 
@@ -207,9 +207,9 @@ def test_an_environment_is_installed_from_a_sites_index_with_a_login(site: Site,
 def test_what_is_wrong_with_an_index_is_a_sentence_without_the_password(
     site: Site, index: SiteIndex, changes: dict[str, Any], words: str
 ) -> None:
-    with pytest.raises(Refused, match=words) as refused:
+    with pytest.raises(Refused, match=words) as error:
         site.install("pip", **given(index, **changes))
-    assert "can/ary" not in str(refused.value)
+    assert "can/ary" not in str(error.value)
     assert not site.path.exists()
 
 
@@ -235,10 +235,10 @@ def test_links_to_another_server_are_refused_before_the_login_goes_there(site: S
 def test_the_module_shows_no_password(site: Site, index: SiteIndex) -> None:
     login = {"user": LOGIN["user"], "password": "wrong-canary"}
     arguments = given(index, mirror_login=login)
-    found = run("locked_packages", environment=str(site.path), component="pip", lock=site.section("pip"), **arguments)
-    assert found["failed"] is True
-    assert "status 401" in found["msg"]
-    assert "canary" not in json.dumps(found)
+    result = run("locked_packages", environment=str(site.path), component="pip", lock=site.section("pip"), **arguments)
+    assert result["failed"] is True
+    assert "status 401" in result["msg"]
+    assert "canary" not in json.dumps(result)
 
 
 PAGE = """
@@ -255,8 +255,8 @@ def test_the_pythons_of_hosts_send_the_login(index: SiteIndex, python: str) -> N
     index.handler.files["six-1.0.tar.gz"] = b"six"
     url = f"{index.url}/six/".replace("127.0.0.1", "localhost")
     command = [python, "-B", "-c", AS_ON_A_HOST + PAGE, UTILITIES, url, index.ca, *LOGIN.values()]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=30)
-    assert done.stdout.splitlines()[-1:] == ["True"], done.stderr
+    completed = subprocess.run(command, capture_output=True, text=True, timeout=30)
+    assert completed.stdout.splitlines()[-1:] == ["True"], completed.stderr
 
 
 @pytest.fixture
@@ -272,17 +272,17 @@ def other_variables(monkeypatch: pytest.MonkeyPatch, certificates: Path) -> None
 @pytest.mark.usefixtures("other_variables")
 def test_the_role_asks_a_sites_index_for_every_wheel(site: Site, index: SiteIndex) -> None:
     """As state `served` of mirror_artifacts, with files/ on another server."""
-    wanted = [artifact_of(name, content) for name, content in index.handler.files.items()]
+    artifacts = [artifact_of(name, content) for name, content in index.handler.files.items()]
     address = served_index.with_login(index.url, LOGIN)
-    assert mirror_served.problems(wanted, "http://127.0.0.1:9", address, index.ca) == []
+    assert mirror_served.problems(artifacts, "http://127.0.0.1:9", address, index.ca) == []
     index.handler.files["keras-1.0-py2.py3-none-any.whl"] += b"x"
     served_index._pages.clear()
-    (problem,) = mirror_served.problems(wanted, "http://127.0.0.1:9", address, index.ca)
+    (problem,) = mirror_served.problems(artifacts, "http://127.0.0.1:9", address, index.ca)
     assert "keras-1.0" in problem
     assert "the index offers other bytes" in problem
     served_index._pages.clear()
-    wrong = served_index.with_login(index.url, {"user": "svc", "password": "can/ary"})
-    problems = mirror_served.problems(wanted, "http://127.0.0.1:9", wrong, index.ca)
+    login_address = served_index.with_login(index.url, {"user": "svc", "password": "can/ary"})
+    problems = mirror_served.problems(artifacts, "http://127.0.0.1:9", login_address, index.ca)
     assert "answers 401" in problems[0]
     assert "can/ary" not in "".join(problems)
     assert "can%2Fary" not in "".join(problems)
@@ -290,9 +290,9 @@ def test_the_role_asks_a_sites_index_for_every_wheel(site: Site, index: SiteInde
 
 def asked(site: Site, index: SiteIndex, **changes: Any) -> dict[str, Any]:
     """The module as the role asks with it: the mirror's files are the index's own, so that one certificate is enough."""
-    wanted = [artifact_of(name, content) for name, content in index.handler.files.items()]
+    artifacts = [artifact_of(name, content) for name, content in index.handler.files.items()]
     address = {"url": index.url, "index_url": index.url, "login": LOGIN, "ca": index.ca}
-    return run("mirror_artifacts", state="served", artifacts=wanted, **{**address, **changes})
+    return run("mirror_artifacts", state="served", artifacts=artifacts, **{**address, **changes})
 
 
 @pytest.mark.usefixtures("other_variables")
@@ -308,10 +308,10 @@ def test_an_index_whose_certificate_hosts_would_not_trust_is_named_with_the_inpu
     if ca:
         authority(certificates, "other")
     variables = {"SSL_CERT_FILE": index.ca}
-    found = asked(site, index, ca=str(certificates / ca) if ca else None, environment=variables)
-    assert found["failed"] is True
-    assert "is not trusted" in found["msg"]
-    assert "mirror_ca" in found["msg"]
+    result = asked(site, index, ca=str(certificates / ca) if ca else None, environment=variables)
+    assert result["failed"] is True
+    assert "is not trusted" in result["msg"]
+    assert "mirror_ca" in result["msg"]
 
 
 @pytest.mark.parametrize("content", [None, "no certificate"])
@@ -321,8 +321,8 @@ def test_a_ca_that_cannot_be_read_is_a_sentence(
     path = tmp_path / "site-ca.pem"
     if content:
         path.write_text(content)
-    found = asked(site, index, ca=str(path))
-    assert f"{path} must be a file with certificates in PEM format on this host" in found["msg"]
+    result = asked(site, index, ca=str(path))
+    assert f"{path} must be a file with certificates in PEM format on this host" in result["msg"]
 
 
 def test_a_page_is_read_however_it_is_written() -> None:

@@ -34,9 +34,9 @@ def test_the_process_of_dnfs_own_file_is_named_while_it_lives(held, tmp_path, st
     path, pid = held
     file = tmp_path / "metadata_lock.pid"
     file.write_text(str(pid if state == "lives" else 2**22 + 1))
-    found = package_locks.holder((), (str(tmp_path / "*_lock.pid"),))
-    assert found.endswith(f" holds {file}") is named
-    assert bool(found) is named
+    sentence = package_locks.holder((), (str(tmp_path / "*_lock.pid"),))
+    assert sentence.endswith(f" holds {file}") is named
+    assert bool(sentence) is named
 
 
 def test_another_file_and_a_missing_one_are_free(held, tmp_path):

@@ -29,9 +29,9 @@ def dnf() -> ModuleType:
         def __getattr__(self, name: str) -> Any:
             return lambda: calls.append(name)
 
-    found = ModuleType("dnf")
-    found.Base, found.calls = Base, calls  # type: ignore[attr-defined]
-    return found
+    module = ModuleType("dnf")
+    module.Base, module.calls = Base, calls  # type: ignore[attr-defined]
+    return module
 
 
 def yum() -> ModuleType:
@@ -46,9 +46,9 @@ def yum() -> ModuleType:
             assert (self.preconf.debuglevel, self.preconf.plugins) == (0, True)
             return SimpleNamespace(listEnabled=lambda: ENABLED)
 
-    found = ModuleType("yum")
-    found.YumBase = YumBase  # type: ignore[attr-defined]
-    return found
+    module = ModuleType("yum")
+    module.YumBase = YumBase  # type: ignore[attr-defined]
+    return module
 
 
 @pytest.mark.parametrize("manager", ["dnf", "yum"])
@@ -57,8 +57,8 @@ def test_enabled_repositories_without_a_check_are_listed_with_their_files(
 ) -> None:
     bindings = {"dnf": dnf, "yum": yum}[manager]()
     monkeypatch.setitem(sys.modules, manager, bindings)
-    found = info.unsigned({"dnf": info.enabled_in_dnf, "yum": info.enabled_in_yum}[manager]())
-    assert found == [{"name": "made", "file": ""}, {"name": "site", "file": "/etc/yum.repos.d/site.repo"}]
+    repositories = info.unsigned({"dnf": info.enabled_in_dnf, "yum": info.enabled_in_yum}[manager]())
+    assert repositories == [{"name": "made", "file": ""}, {"name": "site", "file": "/etc/yum.repos.d/site.repo"}]
     if manager == "dnf":
         expected = ["read", "init_plugins", "pre_configure_plugins", "read_all_repos", "configure_plugins", "close"]
         assert bindings.calls == expected

@@ -54,8 +54,8 @@ def made(root: Path, name: str = "el9") -> Path:
     (place / "repodata").mkdir(parents=True)
     (place / "repodata" / "repomd.xml").write_text("<repomd/>")
     (place / "dkms-3.1.8-1.el9.noarch.rpm").write_bytes(b"package")
-    held = {"dkms-3.1.8-1.el9.noarch.rpm": hashlib.sha256(b"package").hexdigest()}
-    record = {"request": package_sets.digest(REQUEST), "packages": held, "elsewhere": ["kernel-devel"]}
+    packages = {"dkms-3.1.8-1.el9.noarch.rpm": hashlib.sha256(b"package").hexdigest()}
+    record = {"request": package_sets.digest(REQUEST), "packages": packages, "elsewhere": ["kernel-devel"]}
     (place / package_sets.RECORD).write_text(json.dumps(record))
     return place
 
@@ -83,8 +83,8 @@ def test_a_package_is_taken_from_the_served_set_only_with_the_bytes_of_the_metad
     draft = tmp_path / "draft"
     draft.mkdir()
     maker = package_sets.Maker(str(tmp_path), "el9", ["dkms"], [])
-    signed_again = (2, hashlib.sha256(b"signed again").digest())
-    package = SimpleNamespace(location="d/dkms-3.1.8-1.el9.noarch.rpm", chksum=signed_again)
+    checksum = (2, hashlib.sha256(b"signed again").digest())
+    package = SimpleNamespace(location="d/dkms-3.1.8-1.el9.noarch.rpm", chksum=checksum)
     maker.keep(str(draft), [package])
     assert list(draft.iterdir()) == []
     package.chksum = (2, hashlib.sha256(b"package").digest())
@@ -103,13 +103,13 @@ def test_a_removal_takes_sets_and_what_a_killed_run_left_and_nothing_else(tmp_pa
     (tmp_path / "rpm" / "el8").mkdir()
     (tmp_path / "rpm" / "el8" / "site.rpm").write_bytes(b"the site's")
     (tmp_path / "rpm" / "el9" / "site.txt").write_text("the site's")
-    for left in (".el9.new-4711", ".el9.new-work-4711", ".el9.old"):
-        (tmp_path / "rpm" / left).mkdir()
-    announced = mirror_removal.remove(str(tmp_path), keep_root=False, dry=True)
+    for leftover in (".el9.new-4711", ".el9.new-work-4711", ".el9.old"):
+        (tmp_path / "rpm" / leftover).mkdir()
+    planned_paths = mirror_removal.remove(str(tmp_path), keep_root=False, dry=True)
     assert (tmp_path / "rpm/el9/set.json").exists()
-    assert mirror_removal.remove(str(tmp_path), keep_root=False) == announced
-    left_files = sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file())
-    assert left_files == ["rpm/el8/site.rpm", "rpm/el9/site.txt"]
+    assert mirror_removal.remove(str(tmp_path), keep_root=False) == planned_paths
+    remaining_files = sorted(str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file())
+    assert remaining_files == ["rpm/el8/site.rpm", "rpm/el9/site.txt"]
     assert not list(tmp_path.glob("rpm/.*"))
 
 

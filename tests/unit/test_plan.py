@@ -82,16 +82,16 @@ def test_a_bare_data_node_needs_everything_a_data_node_has() -> None:
 
 def test_a_mapr_host_is_told_that_tensorflow_does_not_read_its_file_system() -> None:
     mapr = changed_node(hadoop={**NODE["hadoop"], "distribution": "mapr", "version": "2.7.0-mapr-1808"})
-    made = plan.make_plan([make_host(node=mapr)], REPOSITORY)
-    assert made.problems == []
-    assert any("maprfs://" in warning for warning in made.warnings)
-    asked = make_host(node=mapr, deeplearning_request={"tensorflow": "1.15", "hdfs": True})
-    assert any("maprfs://" in problem for problem in plan.make_plan([asked], REPOSITORY).problems)
+    plan_ = plan.make_plan([make_host(node=mapr)], REPOSITORY)
+    assert plan_.problems == []
+    assert any("maprfs://" in warning for warning in plan_.warnings)
+    host = make_host(node=mapr, deeplearning_request={"tensorflow": "1.15", "hdfs": True})
+    assert any("maprfs://" in problem for problem in plan.make_plan([host], REPOSITORY).problems)
 
 
 def test_an_edge_node_also_gets_the_spark_client() -> None:
-    made = plan.make_plan([make_host("edge1", ("edge_nodes",))], REPOSITORY)
-    assert "tensorflowonspark" in needs(made, "edge1")
+    plan_ = plan.make_plan([make_host("edge1", ("edge_nodes",))], REPOSITORY)
+    assert "tensorflowonspark" in needs(plan_, "edge1")
 
 
 def test_the_sites_own_spark_decides_for_hosts_that_lack_it_too() -> None:
@@ -105,9 +105,9 @@ def test_the_sites_own_spark_decides_for_hosts_that_lack_it_too() -> None:
         edge = make_host("edge1", ("edge_nodes",), {**node, "named": home}, **site)
         return plan.make_plan([make_host(node=node, **site), edge], REPOSITORY)
 
-    chosen = made({"tensorflow": "1.15"})
-    assert chosen.problems == []
-    assert {host["stack"]["name"] for host in chosen.hosts.values()} == {"tf1.15-spark2-py27-el7"}
+    plan_ = made({"tensorflow": "1.15"})
+    assert plan_.problems == []
+    assert {host["stack"]["name"] for host in plan_.hosts.values()} == {"tf1.15-spark2-py27-el7"}
     (problem,) = made(STACK).problems
     assert problem.startswith(
         f"edge1: {STACK}: A stack for Spark 3 does not serve Spark 2; the site's Spark 2.4.0 (spark_home) is installed"
@@ -116,37 +116,37 @@ def test_the_sites_own_spark_decides_for_hosts_that_lack_it_too() -> None:
 
 def test_a_host_of_no_group_needs_nothing_and_is_named() -> None:
     hosts = [make_host("other1", ("others",)), make_host("master1", ("masters",)), make_host()]
-    made = plan.make_plan(hosts, REPOSITORY)
-    assert needs(made, "other1") == needs(made, "master1") == []
-    (warning,) = [one for one in made.warnings if "none of the groups" in one]
+    plan_ = plan.make_plan(hosts, REPOSITORY)
+    assert needs(plan_, "other1") == needs(plan_, "master1") == []
+    (warning,) = [sentence for sentence in plan_.warnings if "none of the groups" in sentence]
     assert warning.startswith("other1: in none of the groups mirror_host, data_nodes")
 
 
 def test_what_is_known_of_a_stack_is_a_warning_until_it_is_installed() -> None:
     """The report has it afterwards: nothing is left to decide, and each run would warn of it."""
     host = make_host(node=changed_node(glibc="2.31"), deeplearning_request="tf1.15-cpu-py27-el7")
-    made = plan.make_plan([host], REPOSITORY)
-    assert any("tf.contrib.kafka" in one for one in made.warnings)
-    again = plan.make_plan([after(host, made)], REPOSITORY)
-    assert (again.rows, again.warnings, again.notes) == ([], [], made.warnings)
+    plan_ = plan.make_plan([host], REPOSITORY)
+    assert any("tf.contrib.kafka" in sentence for sentence in plan_.warnings)
+    next_plan = plan.make_plan([after(host, plan_)], REPOSITORY)
+    assert (next_plan.rows, next_plan.warnings, next_plan.notes) == ([], [], plan_.warnings)
 
 
 def test_misspelt_groups_of_all_hosts_are_a_refusal_that_names_the_groups() -> None:
-    made = plan.make_plan([make_host(groups=("datanodes",)), make_host("edge1", ("edgenodes",))], REPOSITORY)
-    (problem,) = made.problems
+    plan_ = plan.make_plan([make_host(groups=("datanodes",)), make_host("edge1", ("edgenodes",))], REPOSITORY)
+    (problem,) = plan_.problems
     assert "must be in one of the groups mirror_host, data_nodes" in problem
     assert "data1, edge1 are in none" in problem
 
 
 def test_a_host_of_the_manager_that_has_the_name_of_one_of_the_sites_own_is_named() -> None:
     hosts = [make_host(), make_host("mirror1", ("mirror_host",), cloudera_manager_roles=["YARN:NODEMANAGER"])]
-    (warning,) = [one for one in plan.make_plan(hosts, REPOSITORY).warnings if "mirror1: " in one]
+    (warning,) = [sentence for sentence in plan.make_plan(hosts, REPOSITORY).warnings if "mirror1: " in sentence]
     assert "it is in mirror_host, and the cluster's manager lists a host of this name" in warning
 
 
 def test_all_wrong_inputs_of_all_hosts_are_one_list() -> None:
-    wrong = {"gpu_count": "two", "deeplearning_unreachable": "Stop", "nvidia_driver_reboot_allowed": "maybe"}
-    hosts = [make_host(**wrong), make_host("data2", node=None, **wrong), make_host("data3", mirror_port=0)]
+    variables = {"gpu_count": "two", "deeplearning_unreachable": "Stop", "nvidia_driver_reboot_allowed": "maybe"}
+    hosts = [make_host(**variables), make_host("data2", node=None, **variables), make_host("data3", mirror_port=0)]
     problems = plan.make_plan(hosts, REPOSITORY).problems
     assert [problem.split(" must be")[0] for problem in problems] == [
         "data1, data2: deeplearning_unreachable",
@@ -157,19 +157,19 @@ def test_all_wrong_inputs_of_all_hosts_are_one_list() -> None:
 
 
 def test_text_for_a_boolean_is_the_same_wish_as_the_boolean() -> None:
-    plain, text = (
+    boolean_plan, text = (
         plan.make_plan([make_host(cuda_purge_enabled=value, verify_become=value)], REPOSITORY).hosts
         for value in (False, "no")
     )
-    assert plain == text
+    assert boolean_plan == text
 
 
 def test_after_the_work_nothing_is_needed() -> None:
     hosts = [make_host(), make_host("edge1", ("edge_nodes",)), make_host("mirror1", ("mirror_host",))]
-    made = plan.make_plan(hosts, REPOSITORY)
-    again = plan.make_plan([after(host, made) for host in hosts], REPOSITORY)
-    assert again.rows == []
-    assert "nothing to do" in again.table()
+    plan_ = plan.make_plan(hosts, REPOSITORY)
+    next_plan = plan.make_plan([after(host, plan_) for host in hosts], REPOSITORY)
+    assert next_plan.rows == []
+    assert "nothing to do" in next_plan.table()
 
 
 def test_a_mirror_of_packages_alone_is_work_too() -> None:
@@ -179,9 +179,9 @@ def test_a_mirror_of_packages_alone_is_work_too() -> None:
 
 
 def test_apply_all_names_every_component_again() -> None:
-    made = plan.make_plan([make_host()], REPOSITORY)
-    again = plan.make_plan([after(make_host(apply="all"), made)], REPOSITORY)
-    assert needs(again) == EVERYTHING
+    plan_ = plan.make_plan([make_host()], REPOSITORY)
+    next_plan = plan.make_plan([after(make_host(apply="all"), plan_)], REPOSITORY)
+    assert needs(next_plan) == EVERYTHING
 
 
 @pytest.mark.parametrize(
@@ -200,30 +200,30 @@ def test_what_is_missing_on_the_host_is_needed_again(part: str, value: Any, comp
 
 def test_a_host_that_nobody_asked_after_its_last_change_is_asked() -> None:
     host = altered(done(), lambda found: found["deeplearning"]["receipts"].pop("verify"))
-    made = plan.make_plan([host], REPOSITORY)
-    assert needs(made) == ["verify"]
-    assert [(row.component, row.reason) for row in made.rows] == [("verify", "not verified yet")]
+    plan_ = plan.make_plan([host], REPOSITORY)
+    assert needs(plan_) == ["verify"]
+    assert [(row.component, row.reason) for row in plan_.rows] == [("verify", "not verified yet")]
 
 
 def test_a_host_is_asked_again_when_something_else_should_be_true() -> None:
     host = done(make_host(gpu_count=2, verify_gpu_count="{{ gpu_count | default(0) }}"))
-    fewer = altered(host, lambda found: found["nvidia"].update(listed=["Tesla P100-PCIE-16GB"]))
-    fewer = replace(fewer, variables={**host.variables, "gpu_count": 1})
-    assert needs(plan.make_plan([fewer], REPOSITORY)) == ["verify"]
+    other_host = altered(host, lambda found: found["nvidia"].update(listed=["Tesla P100-PCIE-16GB"]))
+    other_host = replace(other_host, variables={**host.variables, "gpu_count": 1})
+    assert needs(plan.make_plan([other_host], REPOSITORY)) == ["verify"]
 
 
 def test_a_damaged_file_is_the_reason_in_the_table() -> None:
-    changed = {"digest": "0" * 12, "problem": "/opt/deeplearning/etc/hadoop-env.sh was changed"}
-    host = altered(done(), lambda found: found["deeplearning"]["receipts"].update(hadoop_client=changed))
+    receipt = {"digest": "0" * 12, "problem": "/opt/deeplearning/etc/hadoop-env.sh was changed"}
+    host = altered(done(), lambda found: found["deeplearning"]["receipts"].update(hadoop_client=receipt))
     assert "hadoop-env.sh was changed" in plan.make_plan([host], REPOSITORY).table()
 
 
 def test_a_changed_input_of_a_role_is_needed_again_and_others_are_not() -> None:
     host = done(make_host(hadoop_client_java_home="{{ java_place }}", java_place="/a", colour="red"))
-    recoloured = replace(host, variables={**host.variables, "colour": "blue"})
-    assert needs(plan.make_plan([recoloured], REPOSITORY)) == []
-    moved = replace(host, variables={**host.variables, "java_place": "/b"})
-    assert needs(plan.make_plan([moved], REPOSITORY)) == ["hadoop_client", "verify"]
+    blue_host = replace(host, variables={**host.variables, "colour": "blue"})
+    assert needs(plan.make_plan([blue_host], REPOSITORY)) == []
+    moved_host = replace(host, variables={**host.variables, "java_place": "/b"})
+    assert needs(plan.make_plan([moved_host], REPOSITORY)) == ["hadoop_client", "verify"]
 
 
 @pytest.mark.parametrize(
@@ -250,13 +250,13 @@ def test_a_changed_input_of_a_role_is_needed_again_and_others_are_not() -> None:
 def test_what_does_not_fit_is_said_with_what_was_found(
     change: dict[str, Any], variables: dict[str, Any], words: str
 ) -> None:
-    made = plan.make_plan([make_host(node=changed_node(**change), **variables)], REPOSITORY)
-    assert any(words in problem and "data1" in problem for problem in made.problems), made.problems
+    plan_ = plan.make_plan([make_host(node=changed_node(**change), **variables)], REPOSITORY)
+    assert any(words in problem and "data1" in problem for problem in plan_.problems), plan_.problems
 
 
 def test_an_unknown_stack_lists_the_known_ones() -> None:
-    made = plan.make_plan([make_host(deeplearning_request="tf1.15-py27-el8")], REPOSITORY)
-    assert all(name in made.failure() for name in (STACK, "tf2.15-py3-el9"))
+    plan_ = plan.make_plan([make_host(deeplearning_request="tf1.15-py27-el8")], REPOSITORY)
+    assert all(name in plan_.failure() for name in (STACK, "tf2.15-py3-el9"))
 
 
 def test_all_problems_of_all_hosts_come_in_one_list_and_equal_ones_once() -> None:
@@ -276,46 +276,46 @@ def test_two_environments_in_one_tfos_group_are_said_before_they_are_installed()
 
 @pytest.mark.parametrize(("choice", "stops"), [("continue", False), ("stop", True)])
 def test_an_unreachable_host_is_named_and_the_operator_chooses(choice: str, stops: bool) -> None:
-    made = plan.make_plan([make_host(), make_host("data2", node=None, deeplearning_unreachable=choice)], REPOSITORY)
-    assert made.unreachable == ["data2"]
-    assert bool(made.problems) is stops
-    assert "data2" in " ".join(made.problems + made.warnings)
+    plan_ = plan.make_plan([make_host(), make_host("data2", node=None, deeplearning_unreachable=choice)], REPOSITORY)
+    assert plan_.unreachable == ["data2"]
+    assert bool(plan_.problems) is stops
+    assert "data2" in " ".join(plan_.problems + plan_.warnings)
 
 
 def test_constraints_become_one_named_stack_for_all_hosts_that_ask_the_same() -> None:
     request = {"tensorflow": "1.15", "python": "2.7"}
     without_gpus = changed_node(nvidia={"gpus": [], "listed": None})
     edge = make_host("edge1", ("edge_nodes",), without_gpus, deeplearning_request=request)
-    made = plan.make_plan([make_host(deeplearning_request=request), edge], REPOSITORY)
-    assert made.problems == []
-    assert {host["stack"]["name"] for host in made.hosts.values()} == {STACK}
+    plan_ = plan.make_plan([make_host(deeplearning_request=request), edge], REPOSITORY)
+    assert plan_.problems == []
+    assert {host["stack"]["name"] for host in plan_.hosts.values()} == {STACK}
 
 
 @pytest.mark.parametrize("count", [10, 40])
 def test_constraints_are_judged_a_fixed_number_of_times_for_all_hosts_that_are_alike(
     count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[object] = []
+    calls: list[object] = []
     real = target.verdict
-    monkeypatch.setattr(target, "verdict", lambda *given: asked.append(given) or real(*given))
+    monkeypatch.setattr(target, "verdict", lambda *given: calls.append(given) or real(*given))
     request = {"tensorflow": "1.15", "python": "2.7"}
     hosts = [make_host(f"data{number}", deeplearning_request=dict(request)) for number in range(count)]
     assert plan.make_plan(hosts, REPOSITORY).problems == []
-    assert len(asked) == 3  # for the stack of all, for its Pythons, and for the stack on this kind of host
+    assert len(calls) == 3  # for the stack of all, for its Pythons, and for the stack on this kind of host
 
 
 def unlike_hosts() -> list[plan_model.Host]:
     """Hosts that ask the same in many ways, or other things, each with something of its own that decides."""
     request = {"tensorflow": "1.15"}
-    elsewhere = changed_node(pythons={"2.7": "/opt/python/bin/python2.7"})
-    driven = changed_node(nvidia={**NODE["nvidia"], "driver": "390.157"})
+    node = changed_node(pythons={"2.7": "/opt/python/bin/python2.7"})
+    driver_node = changed_node(nvidia={**NODE["nvidia"], "driver": "390.157"})
     return [
         make_host("plain", deeplearning_request=request),
         make_host("again", deeplearning_request=dict(request)),
         make_host("named", deeplearning_request=STACK),
         make_host("unset", deeplearning_request=""),
-        make_host("python", node=elsewhere, deeplearning_request=request),
-        make_host("driver", node=driven, deeplearning_request=request),
+        make_host("python", node=node, deeplearning_request=request),
+        make_host("driver", node=driver_node, deeplearning_request=request),
         make_host("glibc", node=changed_node(glibc="2.12"), deeplearning_request=request),
         make_host("extras", deeplearning_request=STACK, deeplearning_extra_packages=["pandas"]),
         make_host("builder", ("build_hosts",), deeplearning_request=request),
@@ -325,19 +325,19 @@ def unlike_hosts() -> list[plan_model.Host]:
 
 def test_hosts_that_share_an_answer_get_the_one_that_each_would_get_alone() -> None:
     hosts = unlike_hosts()
-    shared = plan.resolved(hosts, {"plain": STACK})
+    targets = plan.resolved(hosts, {"plain": STACK})
     for host in hosts:
-        alone = target.target_for(host.variables, host.known, host.groups, STACK if host.name == "plain" else "")
-        assert vars(shared[host.name]) == vars(alone), host.name
-    assert len({id(one) for one in shared.values()}) == len(hosts) - 1
-    assert shared["twin"] is shared["again"]
+        expected = target.target_for(host.variables, host.known, host.groups, STACK if host.name == "plain" else "")
+        assert vars(targets[host.name]) == vars(expected), host.name
+    assert len({id(host_target) for host_target in targets.values()}) == len(hosts) - 1
+    assert targets["twin"] is targets["again"]
 
 
 def gpu_check_digest() -> str:
     plan_digests.role_digests.cache_clear()
     node = changed_node(nvidia={**NODE["nvidia"], "driver": "580.95.05"})
-    made = plan.make_plan([make_host("gpu1", node=node)], REPOSITORY)
-    return str(made.hosts["gpu1"]["digests"]["gpu_check"])
+    plan_ = plan.make_plan([make_host("gpu1", node=node)], REPOSITORY)
+    return str(plan_.hosts["gpu1"]["digests"]["gpu_check"])
 
 
 def test_a_changed_utility_of_a_program_is_installed_on_hosts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -379,30 +379,30 @@ def test_hosts_of_one_kind_are_judged_once_and_the_verdicts_are_written_once(
     hosts = [make_host(f"data{number}", deeplearning_request={"tensorflow": "1.15"}) for number in range(count)]
     assert plan.make_plan(hosts, REPOSITORY).problems == []
     assert len(judged) == 2  # the constraints, and the stack that they mean
-    assert len([one for one in writes if one[1] == target.VERDICTS]) == 1
+    assert len([call for call in writes if call[1] == target.VERDICTS]) == 1
 
 
 def test_a_lock_is_read_once_for_all_hosts(monkeypatch: pytest.MonkeyPatch) -> None:
     target.locked.cache_clear()
-    read: list[object] = []
+    reads: list[object] = []
     real = stacks.read_lock
-    monkeypatch.setattr(stacks, "read_lock", lambda *given: read.append(given) or real(*given))
+    monkeypatch.setattr(stacks, "read_lock", lambda *given: reads.append(given) or real(*given))
     plan.make_plan([make_host(f"data{number}") for number in range(10)], REPOSITORY)
-    assert len(read) == 1
+    assert len(reads) == 1
 
 
 @pytest.mark.usefixtures("no_verdicts")
 def test_a_verdict_is_kept_and_forgotten_when_the_data_change(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[object] = []
-    monkeypatch.setattr(target, "judge", lambda *given: asked.append(given) or {"problems": [], "warnings": []})
+    calls: list[object] = []
+    monkeypatch.setattr(target, "judge", lambda *given: calls.append(given) or {"problems": [], "warnings": []})
     for _ in range(2):
         target.verdict(stacks.load_stack(STACK), invented_hosts.facts(NODE).profile)
         target.keep_verdicts()
         target.verdicts.cache_clear()  # as a new run
-    assert len(asked) == 1
+    assert len(calls) == 1
     monkeypatch.setattr(target, "data_digest", lambda: "other data")
     target.verdict(stacks.load_stack(STACK), invented_hosts.facts(NODE).profile)
-    assert len(asked) == 2
+    assert len(calls) == 2
 
 
 def test_a_lock_that_is_made_or_removed_changes_what_verdicts_are_kept_by(
@@ -412,8 +412,8 @@ def test_a_lock_that_is_made_or_removed_changes_what_verdicts_are_kept_by(
     monkeypatch.setattr(stacks, "directories", lambda: [tmp_path])
     (tmp_path / "locks").mkdir()
     digests = []
-    ours, other = (tmp_path / "locks" / name for name in ("ours.txt", "other.txt"))
-    for change in (lambda: None, ours.touch, other.touch, ours.unlink):
+    own_lock, other_lock = (tmp_path / "locks" / name for name in ("ours.txt", "other.txt"))
+    for change in (lambda: None, own_lock.touch, other_lock.touch, own_lock.unlink):
         change()
         target.data_digest.cache_clear()
         digests.append(target.data_digest())
@@ -423,12 +423,12 @@ def test_a_lock_that_is_made_or_removed_changes_what_verdicts_are_kept_by(
 
 def test_what_is_said_of_a_host_does_not_depend_on_an_alike_host_with_more_gpus() -> None:
     gpu = {"vendor": "10de", "device": "1db4", "address": "0000:3b:00.0"}
-    said = []
+    warnings = []
     for count in (1, 3):
         profile = invented_hosts.facts(changed_node(nvidia={**NODE["nvidia"], "gpus": [gpu] * count})).profile
-        said.append(target.judge(stacks.load_stack("tf1.4-cpu-py27-el7"), profile)["warnings"])
-    assert said[0] == said[1]
-    assert any("is for the CPU" in warning for warning in said[0])
+        warnings.append(target.judge(stacks.load_stack("tf1.4-cpu-py27-el7"), profile)["warnings"])
+    assert warnings[0] == warnings[1]
+    assert any("is for the CPU" in warning for warning in warnings[0])
 
 
 def test_closure_follows_templates_and_stops_at_facts() -> None:
@@ -438,8 +438,8 @@ def test_closure_follows_templates_and_stops_at_facts() -> None:
 
 def test_the_first_python_that_the_host_has_is_taken() -> None:
     request = {"deeplearning_request": "tf2.15-py3-el9"}
-    found = target.target_for(request, invented_hosts.facts(el9_node("3.9")), ("data_nodes",))
-    assert found.interpreter == "/usr/bin/python3.9"
+    host_target = target.target_for(request, invented_hosts.facts(el9_node("3.9")), ("data_nodes",))
+    assert host_target.interpreter == "/usr/bin/python3.9"
 
 
 def of_environments(state: dict[str, Any]) -> Callable[[dict[str, Any]], None]:
@@ -450,27 +450,27 @@ def of_environments(state: dict[str, Any]) -> Callable[[dict[str, Any]], None]:
 
 
 def test_files_that_were_added_to_an_environment_are_reported_and_nothing_is_built() -> None:
-    added = {"problem": None, "added": ["lib/python2.7/site-packages/extra.py"]}
-    made = plan.make_plan([altered(done(), of_environments(added))], REPOSITORY)
-    assert needs(made) == []
-    assert any("files were added to the environment" in text and "extra.py" in text for text in made.warnings)
+    contents = {"problem": None, "added": ["lib/python2.7/site-packages/extra.py"]}
+    plan_ = plan.make_plan([altered(done(), of_environments(contents))], REPOSITORY)
+    assert needs(plan_) == []
+    assert any("files were added to the environment" in text and "extra.py" in text for text in plan_.warnings)
 
 
 def test_a_repair_needs_as_much_room_as_an_installation() -> None:
     host = altered(done(), lambda found: found.update(disk_free_mb={"/opt": 100}))
     assert plan.make_plan([host], REPOSITORY).problems == []
-    damaged = altered(host, of_environments({"problem": "files changed since it was sealed: 1 gone (x)"}))
-    assert "/opt requires" in plan.make_plan([damaged], REPOSITORY).problems[0]
+    damaged_host = altered(host, of_environments({"problem": "files changed since it was sealed: 1 gone (x)"}))
+    assert "/opt requires" in plan.make_plan([damaged_host], REPOSITORY).problems[0]
 
 
 def test_hosts_for_which_all_is_the_same_are_one_part_of_the_table() -> None:
-    made = plan_model.Plan(hosts={f"data{number}": {} for number in range(301)})
+    plan_ = plan_model.Plan(hosts={f"data{number}": {} for number in range(301)})
     for number in range(301):
         driver = "535.104.05" if number == 7 else "none"
-        made.rows.append(plan_model.Row(f"data{number}", "nvidia_driver", driver, "550.90.07", "older"))
-        made.rows.append(plan_model.Row(f"data{number}", "environment", "none", "tf1.15-py27-el7", "missing"))
-        made.reboots.setdefault("nouveau holds the GPU; allowed", []).append(f"data{number}")
-    assert made.table().splitlines() == [
+        plan_.rows.append(plan_model.Row(f"data{number}", "nvidia_driver", driver, "550.90.07", "older"))
+        plan_.rows.append(plan_model.Row(f"data{number}", "environment", "none", "tf1.15-py27-el7", "missing"))
+        plan_.reboots.setdefault("nouveau holds the GPU; allowed", []).append(f"data{number}")
+    assert plan_.table().splitlines() == [
         "PLAN: 301 of 301 hosts change. A reboot may be needed: data0, data1, data2, data3 and 297 more (nouveau holds the GPU; allowed). "
         "Running jobs keep the environment they started with.",
         "    component      now         requested        why",

@@ -41,11 +41,11 @@ def play(playbook: str, tmp_path: Path, groups: dict[str, str], *options: str) -
 def refusal(tmp_path: Path, *options: str, playbook: str = "plan.yml") -> str:
     """What a playbook says that refuses its inputs, which is never an exception."""
     answer = play(playbook, tmp_path, {"build1": "build_hosts"}, *options)
-    said = answer.stdout + answer.stderr
-    assert answer.returncode == 2, said
+    output = answer.stdout + answer.stderr
+    assert answer.returncode == 2, output
     exceptions = ("xception", "Traceback", "NoneType", "TypeError", "AttributeError", "MODULE FAILURE")
-    assert [word for word in exceptions if word in said] == []
-    return said
+    assert [word for word in exceptions if word in output] == []
+    return output
 
 
 def first_play(path: Path) -> dict[str, Any]:
@@ -112,9 +112,9 @@ Refused = Callable[[Path], subprocess.CompletedProcess[str]]
 def test_every_playbook_refuses_wrong_inputs_before_a_task_changes_a_host(path: Path, refused: Refused) -> None:
     answer = refused(path)
     assert answer.returncode == 2, answer.stdout + answer.stderr
-    said = answer.stdout.replace("data1, cdsw1", "cdsw1, data1")
+    output = answer.stdout.replace("data1, cdsw1", "cdsw1, data1")
     addressed = "data1" if path.stem in ("benchmark", "node_maintenance") else "cdsw1, data1"
-    assert [name for name in values_of(path) if f"{addressed}: {name} " not in said] == []
+    assert [name for name in values_of(path) if f"{addressed}: {name} " not in output] == []
     tasks = re.findall(r"^TASK \[(?:preflight : )?(.+?)\]", answer.stdout, re.MULTILINE)
     assert tasks == (["Read the host", "Plan what must change"] if path in PLAN_FIRST else ["Check the inputs"])
     assert "no host was changed" in answer.stdout
@@ -123,8 +123,8 @@ def test_every_playbook_refuses_wrong_inputs_before_a_task_changes_a_host(path: 
 
 def test_an_input_of_almost_that_name_is_a_warning_where_no_plan_is_made(refused: Refused) -> None:
     answer = refused(REPOSITORY / "playbooks" / "remove.yml")
-    said = " ".join(answer.stderr.split())
-    assert "remove_part is not an input of this project and is not used; remove_parts is one." in said
+    output = " ".join(answer.stderr.split())
+    assert "remove_part is not an input of this project and is not used; remove_parts is one." in output
 
 
 def test_a_value_that_needs_the_plan_is_refused_where_none_is_made(refused: Refused) -> None:
@@ -136,9 +136,9 @@ def test_a_value_that_needs_the_plan_is_refused_where_none_is_made(refused: Refu
 @pytest.mark.parametrize("playbook", NO_PLAN)
 def test_a_playbook_without_a_plan_checks_every_input_that_it_uses(playbook: str) -> None:
     first = yaml.safe_load((REPOSITORY / "playbooks" / f"{playbook}.yml").read_text(encoding="utf-8"))[0]["tasks"][0]
-    given = first["checked_inputs"]
-    known = inputs.all_inputs(REPOSITORY)
-    assert set(given["names"]) <= set(known)
+    checks = first["checked_inputs"]
+    known_inputs = inputs.all_inputs(REPOSITORY)
+    assert set(checks["names"]) <= set(known_inputs)
     texts, queue = [], [REPOSITORY / "playbooks" / f"{playbook}.yml"]
     while queue:
         path = queue.pop()
@@ -147,12 +147,12 @@ def test_a_playbook_without_a_plan_checks_every_input_that_it_uses(playbook: str
         queue += [path.parent / name for name in re.findall(r"import_playbook: (\S+)", text)]
         queue += [path.parent / name for name in re.findall(r"(?:include|import)_tasks: (\w+\.yml)", text)]
         for role, _, tasks in re.findall(r"_role:\n +name: (\w+)(\n +tasks_from: (\w+))?", text):
-            if role not in given.get("roles", ()):
+            if role not in checks.get("roles", ()):
                 queue.append(REPOSITORY / "roles" / role / "tasks" / f"{tasks or 'main'}.yml")
-    others = {"container_runtime", "yarn_gpu", "deeplearning_request"}  # names of roles, and a word of a message
+    other_words = {"container_runtime", "yarn_gpu", "deeplearning_request"}  # names of roles, and a word of a message
     given_here = set(re.findall(r"^ +(\w+):", "".join(texts), re.MULTILINE)) & inputs.reserved(REPOSITORY)
-    mentioned = set(re.findall(r"\w+", " ".join(texts))) & set(known) - others - given_here
-    assert mentioned - inputs.used(given["names"], given.get("roles", ()), REPOSITORY) == set()
+    mentioned_inputs = set(re.findall(r"\w+", " ".join(texts))) & set(known_inputs) - other_words - given_here
+    assert mentioned_inputs - inputs.used(checks["names"], checks.get("roles", ()), REPOSITORY) == set()
 
 
 @pytest.mark.parametrize(
@@ -167,19 +167,19 @@ def test_the_batch_of_an_upgrade_is_read_from_the_inventory_too(
 ) -> None:
     """The hosts of the group `other` have no value for it."""
     plays = yaml.safe_load((REPOSITORY / "playbooks" / "layers" / f"{layer}.yml").read_text(encoding="utf-8"))
-    (serial,) = {found["serial"] for found in plays if "upgrade_batch" in str(found.get("serial"))}
+    (serial,) = {entry["serial"] for entry in plays if "upgrade_batch" in str(entry.get("serial"))}
     lines = []
     for group in batches:
-        own = "upgrade_batch=2" if group != "other" else ""
-        lines += [f"[{group}]", *(f"{group}{number} {LOCAL} {own}" for number in (1, 2))]
+        variable = "upgrade_batch=2" if group != "other" else ""
+        lines += [f"[{group}]", *(f"{group}{number} {LOCAL} {variable}" for number in (1, 2))]
     (tmp_path / "hosts").write_text("\n".join(lines) + "\n")
-    shown = {"ansible.builtin.debug": {"msg": "{{ group_names[0] }}: {{ ansible_play_batch | length }}"}}
+    task = {"ansible.builtin.debug": {"msg": "{{ group_names[0] }}: {{ ansible_play_batch | length }}"}}
     # As in the playbook, a play comes before: Ansible has no hostvars for the first one.
-    written: list[Any] = [{"name": "Plan", "hosts": "all", "gather_facts": False}]
+    probe: list[Any] = [{"name": "Plan", "hosts": "all", "gather_facts": False}]
     for group in batches:
         batch = serial.replace(concerned, group)
-        written += [{"name": "Probe", "hosts": group, "gather_facts": False, "serial": batch, "tasks": [shown]}]
-    (tmp_path / "probe.yml").write_text(yaml.safe_dump(written), encoding="utf-8")
+        probe += [{"name": "Probe", "hosts": group, "gather_facts": False, "serial": batch, "tasks": [task]}]
+    (tmp_path / "probe.yml").write_text(yaml.safe_dump(probe), encoding="utf-8")
     answer = run("ansible-playbook", "-i", str(tmp_path / "hosts"), str(tmp_path / "probe.yml"), *command_line)
     for group, hosts in batches.items():
         assert answer.stdout.count(f"{group}: {hosts}") == 2, answer.stdout + answer.stderr
@@ -191,27 +191,27 @@ def test_the_batch_of_an_upgrade_is_read_from_the_inventory_too(
 def test_both_upgrades_are_one_rollout_with_checks_and_a_way_back_of_their_own(
     playbook: str, changes: str, may_replace_driver: bool
 ) -> None:
-    _, confirm, lock, upgrade, *after = yaml.safe_load(
+    _, confirm, lock, upgrade, *final_plays = yaml.safe_load(
         (REPOSITORY / "playbooks" / f"upgrade_{playbook}.yml").read_text(encoding="utf-8")
     )
     assert confirm["ansible.builtin.import_playbook"] == "layers/confirm_batch.yml"
     assert lock["vars"] == {"run_lock_disrupts": True}
     # CDSW below 1.6 has the driver's version in its settings.
     last = ["layers/cdsw.yml"] * may_replace_driver + ["layers/run_unlock.yml"]
-    assert [play["ansible.builtin.import_playbook"] for play in after] == last
+    assert [play["ansible.builtin.import_playbook"] for play in final_plays] == last
     assert upgrade["ansible.builtin.import_playbook"] == "layers/upgrade.yml"
-    given = upgrade["vars"]
-    assert given["upgrade_checks"] == ["preflight.yml", "repository.yml"]  # the second defines a repository
+    values = upgrade["vars"]
+    assert values["upgrade_checks"] == ["preflight.yml", "repository.yml"]  # the second defines a repository
     role = REPOSITORY / "roles" / "nvidia_driver" / "tasks"
-    assert [name for name in [*given["upgrade_checks"], given["upgrade_tasks"]] if not (role / name).exists()] == []
-    assert given["upgrade_tasks"] == changes
-    assert given["upgrade_way_back"].startswith(f"playbooks/upgrade_{playbook}.yml -e ")
-    assert given.get("nvidia_driver_upgrade_allowed", False) is may_replace_driver
-    worked = {"upgrade_from": {"driver": "535.216.01", "kernel": "5.14.0-427.el9.x86_64"}}
-    way_back = Templar(loader=DataLoader(), variables=worked).template(given["upgrade_way_back"])
+    assert [name for name in [*values["upgrade_checks"], values["upgrade_tasks"]] if not (role / name).exists()] == []
+    assert values["upgrade_tasks"] == changes
+    assert values["upgrade_way_back"].startswith(f"playbooks/upgrade_{playbook}.yml -e ")
+    assert values.get("nvidia_driver_upgrade_allowed", False) is may_replace_driver
+    variables = {"upgrade_from": {"driver": "535.216.01", "kernel": "5.14.0-427.el9.x86_64"}}
+    way_back = Templar(loader=DataLoader(), variables=variables).template(values["upgrade_way_back"])
     assert way_back.endswith("_version=535.216.01" if playbook == "driver" else "_version=5.14.0-427.el9")
     variable = "nvidia_driver_version" if playbook == "driver" else "nvidia_driver_kernel_version"
-    assert given["upgrade_reminder"].startswith(f"Set {variable}: ")
+    assert values["upgrade_reminder"].startswith(f"Set {variable}: ")
 
 
 def test_downloads_of_the_host_that_puts_wheels_into_hdfs_may_take_as_long_as_those_of_tensorflow() -> None:
@@ -220,8 +220,8 @@ def test_downloads_of_the_host_that_puts_wheels_into_hdfs_may_take_as_long_as_th
     limit = next(task["hdfs_wheels"]["timeout"] for task in tasks if "hdfs_wheels" in task)
     default = yaml.safe_load((REPOSITORY / "roles" / "tensorflow" / "defaults" / "main.yml").read_text("utf-8"))
     for variables in ({"tensorflow_timeout": 20000}, {}):
-        wanted = {"tensorflow_timeout": default["tensorflow_timeout"], **variables}["tensorflow_timeout"]
-        assert int(Templar(loader=DataLoader(), variables=variables).template(limit)) == wanted
+        seconds = {"tensorflow_timeout": default["tensorflow_timeout"], **variables}["tensorflow_timeout"]
+        assert int(Templar(loader=DataLoader(), variables=variables).template(limit)) == seconds
 
 
 def test_a_rollout_checks_all_hosts_first_and_stops_at_the_first_failure() -> None:
@@ -232,14 +232,14 @@ def test_a_rollout_checks_all_hosts_first_and_stops_at_the_first_failure() -> No
     assert "serial" not in check
     (rollout,) = change["tasks"]
     files = [task.get("ansible.builtin.include_role", {}).get("tasks_from") for task in rollout["block"]]
-    written = files.index("write_working_versions.yml")
-    assert written < files.index("{{ upgrade_tasks }}") < files.index("accept.yml")  # which removes them
+    versions = files.index("write_working_versions.yml")
+    assert versions < files.index("{{ upgrade_tasks }}") < files.index("accept.yml")  # which removes them
     drains = [task.get("vars", {}).get("node_maintenance_state") for task in rollout["block"]]
-    before, after = ["Run the site's tasks " + one + " the host change" for one in ("before", "after")]
+    task_before, task_after = ["Run the site's tasks " + word + " the host change" for word in ("before", "after")]
     names = [task["name"] for task in rollout["block"]]
-    assert drains.index("drained") < next(n for n, one in enumerate(names) if one.startswith(before)) < written
+    assert drains.index("drained") < next(n for n, name in enumerate(names) if name.startswith(task_before)) < versions
     back = drains.index("running")
-    assert files.index("accept.yml") < next(n for n, one in enumerate(names) if one.startswith(after)) < back
+    assert files.index("accept.yml") < next(n for n, name in enumerate(names) if name.startswith(task_after)) < back
     assert [n for n, task in enumerate(rollout["block"]) if "manager_maintenance" in task] == [0, back + 1]
     # Last: a host with receipts is left alone, so a run that is killed earlier resumes.
     assert [n for n, task in enumerate(rollout["block"]) if "receipt" in task] == [back + 2, back + 3]
@@ -251,8 +251,8 @@ def test_a_rollout_checks_all_hosts_first_and_stops_at_the_first_failure() -> No
 
 def test_a_playbook_that_is_run_alone_says_what_it_would_do(tmp_path: Path) -> None:
     """Four of them, one after the other: each makes its own plan."""
-    others = [REPOSITORY / "playbooks" / name for name in ("frameworks.yml", "hadoop.yml", "mirror.yml")]
-    answer = play("gpu.yml", tmp_path, {"build1": "build_hosts"}, *map(str, others), "--check")
+    playbooks = [REPOSITORY / "playbooks" / name for name in ("frameworks.yml", "hadoop.yml", "mirror.yml")]
+    answer = play("gpu.yml", tmp_path, {"build1": "build_hosts"}, *map(str, playbooks), "--check")
     assert answer.returncode == 0, answer.stdout + answer.stderr
     assert answer.stdout.count("PLAN: 1 hosts are as planned; nothing to do.") == 4, answer.stdout
 
@@ -278,16 +278,16 @@ def test_wrong_inputs_are_one_list_of_sentences_and_no_exception(tmp_path: Path)
         "mirror_root": "/",
         "hadoop_client_java_home": "/usr/lib/jvm\nrogue",
     }
-    said = refusal(tmp_path, "-e", json.dumps(values), playbook="site.yml")
-    assert "9 problems found; no host was changed." in said
-    assert [name for name in values if f"build1: {name} " not in said] == []
-    assert "mirror_url cannot be evaluated: 'nowhere' is undefined" in said
+    output = refusal(tmp_path, "-e", json.dumps(values), playbook="site.yml")
+    assert "9 problems found; no host was changed." in output
+    assert [name for name in values if f"build1: {name} " not in output] == []
+    assert "mirror_url cannot be evaluated: 'nowhere' is undefined" in output
 
 
 def test_a_file_for_the_plan_in_no_directory_is_refused_in_a_sentence(tmp_path: Path) -> None:
-    there = tmp_path / "missing" / "plan.json"
-    said = refusal(tmp_path, "-e", f"preflight_plan_file={there}")
-    assert "preflight_plan_file must be a file that the controller can write" in said
+    path = tmp_path / "missing" / "plan.json"
+    output = refusal(tmp_path, "-e", f"preflight_plan_file={path}")
+    assert "preflight_plan_file must be a file that the controller can write" in output
 
 
 def test_templates_may_use_hostvars_and_variables_of_the_plan(tmp_path: Path) -> None:
@@ -304,11 +304,11 @@ def test_templates_may_use_hostvars_and_variables_of_the_plan(tmp_path: Path) ->
 
 def test_an_ansible_without_this_projects_package_is_told_what_to_install() -> None:
     program = "import runpy, sys; sys.modules['hadoop_dl'] = None; runpy.run_path('plugins/action/host_facts.py')"
-    done = subprocess.run([sys.executable, "-c", program], cwd=REPOSITORY, capture_output=True, text=True, check=False)
-    assert done.returncode == 1
-    told = done.stderr.strip().splitlines()[-1]
-    assert f"({sys.executable}) needs this project's package hadoop_dl" in told
-    assert "pip install --editable" in told
+    probe = subprocess.run([sys.executable, "-c", program], cwd=REPOSITORY, capture_output=True, text=True, check=False)
+    assert probe.returncode == 1
+    message = probe.stderr.strip().splitlines()[-1]
+    assert f"({sys.executable}) needs this project's package hadoop_dl" in message
+    assert "pip install --editable" in message
 
 
 def test_an_action_that_refuses_prints_its_sentence_alone() -> None:
@@ -341,11 +341,11 @@ def test_values_that_no_file_of_settings_can_hold_are_refused_like_others(tmp_pa
         "pip_timeout: !vault |\n  $ANSIBLE_VAULT;1.1;AES256\n  6162\n",
         encoding="utf-8",
     )
-    said = refusal(tmp_path)
-    assert "6 problems found; no host was changed." in said
+    output = refusal(tmp_path)
+    assert "6 problems found; no host was changed." in output
     names = ("deeplearning_request", "cuda_runfiles", "mirror_url", "spark_home", "verify_become", "pip_timeout")
-    assert [name for name in names if f"build1: {name} " not in said] == []
-    assert 'mirror_url cannot be evaluated: "division by zero"' in said
+    assert [name for name in names if f"build1: {name} " not in output] == []
+    assert 'mirror_url cannot be evaluated: "division by zero"' in output
 
 
 @pytest.mark.parametrize(
@@ -358,8 +358,8 @@ def test_values_that_no_file_of_settings_can_hold_are_refused_like_others(tmp_pa
 def test_variables_that_the_playbooks_make_are_refused_on_the_command_line(
     value: str, names: list[str], tmp_path: Path
 ) -> None:
-    said = refusal(tmp_path, "-e", value)
-    assert [name for name in names if f"{name} is not an input and must not be set" not in said] == [], said
+    output = refusal(tmp_path, "-e", value)
+    assert [name for name in names if f"{name} is not an input and must not be set" not in output] == [], output
 
 
 def test_verify_compares_every_byte_of_the_environment_and_site_does_not() -> None:
@@ -367,7 +367,7 @@ def test_verify_compares_every_byte_of_the_environment_and_site_does_not() -> No
 
     def compares(playbook: str) -> bool:
         plays = yaml.safe_load((REPOSITORY / "playbooks" / playbook).read_text(encoding="utf-8"))
-        tasks = [task for found in plays for task in found.get("pre_tasks", []) + found.get("tasks", [])]
+        tasks = [task for entry in plays for task in entry.get("pre_tasks", []) + entry.get("tasks", [])]
         roles = [task.get("ansible.builtin.include_role", {}) for task in tasks]
         return ("environment", "check") in [(role.get("name"), role.get("tasks_from")) for role in roles]
 
@@ -385,23 +385,23 @@ def test_no_path_of_an_include_is_read_as_options() -> None:
 
 
 def test_mirror_prune_names_what_stacks_need_that_are_not_planned(tmp_path: Path) -> None:
-    given = {"plan": {"mirror_environments": [["tf1.15-cpu-py27-el7", "2.7"]]}}
-    asked = "{{ mirror_superfluous | map(attribute='name') | join(' ') }} END {{ mirror_artifacts | map(attribute='name') | join(' ') }}"
+    variables = {"plan": {"mirror_environments": [["tf1.15-cpu-py27-el7", "2.7"]]}}
+    template = "{{ mirror_superfluous | map(attribute='name') | join(' ') }} END {{ mirror_artifacts | map(attribute='name') | join(' ') }}"
     prunes: dict[str, dict[str, str]] = {"yes": {"mirror_prune": "true"}, "no": {"mirror_prune": "false"}, "unset": {}}
     (tmp_path / "hosts.yml").write_text(yaml.safe_dump({"all": {"hosts": prunes}}), encoding="utf-8")
     answer = run(
-        *("ansible", "-i", str(tmp_path / "hosts.yml"), "-c", "local", "-m", "debug", "-a", f"msg={asked!r}", "all"),
-        *("-e", f"@{REPOSITORY / 'playbooks/group_vars/all.yml'}", "-e", json.dumps(given)),
+        *("ansible", "-i", str(tmp_path / "hosts.yml"), "-c", "local", "-m", "debug", "-a", f"msg={template!r}", "all"),
+        *("-e", f"@{REPOSITORY / 'playbooks/group_vars/all.yml'}", "-e", json.dumps(variables)),
         ANSIBLE_CALLBACK_RESULT_FORMAT="json",
     )
     assert answer.returncode == 0, answer.stdout
-    said = dict(re.findall(r'^(\w+) \| SUCCESS => \{\s+"msg": "(.*)"$', answer.stdout, re.MULTILINE))
-    assert said.keys() == prunes.keys(), answer.stdout
-    for host, text in said.items():
-        superfluous, _, held = text.partition(" END ")
-        assert ("tensorflow_cpu-2.15" in superfluous) is (host == "yes")
-        kept = next(name for name in held.split() if name.startswith("tensorflow_cpu-1.15"))
-        assert kept not in superfluous
+    messages = dict(re.findall(r'^(\w+) \| SUCCESS => \{\s+"msg": "(.*)"$', answer.stdout, re.MULTILINE))
+    assert messages.keys() == prunes.keys(), answer.stdout
+    for host, text in messages.items():
+        superfluous_names, _, mirror_names = text.partition(" END ")
+        assert ("tensorflow_cpu-2.15" in superfluous_names) is (host == "yes")
+        wheel = next(name for name in mirror_names.split() if name.startswith("tensorflow_cpu-1.15"))
+        assert wheel not in superfluous_names
 
 
 READ = re.compile(r"""(?<![\w.'"])__[a-z]\w*""")
@@ -420,9 +420,9 @@ def test_every_private_variable_that_is_read_is_set_somewhere() -> None:
     files = [
         path for folder in folders for suffix in ("yml", "j2") for path in (REPOSITORY / folder).rglob(f"*.{suffix}")
     ]
-    found = {path: private_variables(path) for path in files}
-    known = set().union(*(names for _, names in found.values()))
-    unknown = {str(path.relative_to(REPOSITORY)): sorted(names - known) for path, (names, _) in found.items()}
+    usage = {path: private_variables(path) for path in files}
+    defined_names = set().union(*(names for _, names in usage.values()))
+    unknown = {str(path.relative_to(REPOSITORY)): sorted(names - defined_names) for path, (names, _) in usage.items()}
     assert {path: names for path, names in unknown.items() if names} == {}
 
 
@@ -434,6 +434,6 @@ def test_no_result_of_a_task_has_the_name_of_a_variable(role: str) -> None:
         place = REPOSITORY / "roles" / role
         return [path.read_text(encoding="utf-8") for folder in folders for path in (place / folder).glob("*.yml")]
 
-    tasks, given = texts("tasks", "handlers"), texts("vars", "defaults")
+    tasks, defaults = texts("tasks", "handlers"), texts("vars", "defaults")
     results = {name for text in tasks for name in re.findall(r"^\s+register: (\w+)", text, re.MULTILINE)}
-    assert results.isdisjoint({name for text in given for name in yaml.safe_load(text) or {}})
+    assert results.isdisjoint({name for text in defaults for name in yaml.safe_load(text) or {}})

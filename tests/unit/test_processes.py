@@ -24,11 +24,11 @@ def python(request: pytest.FixtureRequest) -> str:
 def ask(python: str, expression: str, within: float = 50) -> tuple[Any, float]:
     """The value of an expression over `processes`, and the seconds that it took."""
     program = f"{IMPORT}import json, time; start = time.time(); value = {expression}; print(json.dumps([value, time.time() - start]))"
-    done = subprocess.run(
+    process = subprocess.run(
         [python, "-c", program, UTILITIES], capture_output=True, text=True, timeout=within, check=False
     )
-    assert done.returncode == 0, done.stderr
-    value, seconds = json.loads(done.stdout.splitlines()[-1])
+    assert process.returncode == 0, process.stderr
+    value, seconds = json.loads(process.stdout.splitlines()[-1])
     return value, seconds
 
 
@@ -69,8 +69,8 @@ def test_a_child_in_a_session_of_its_own_holds_nobody(python: str) -> None:
 
 def test_a_program_is_read_without_a_thread(python: str) -> None:
     """A child that is forked while a thread ends may wait for a lock of the C library forever."""
-    without = "setattr(__import__('threading').Thread, 'start', None)"
-    assert ask(python, f"{without} or p.run(['/bin/echo', 'out'], 30)")[0][:2] == [0, "out"]
+    statement = "setattr(__import__('threading').Thread, 'start', None)"
+    assert ask(python, f"{statement} or p.run(['/bin/echo', 'out'], 30)")[0][:2] == [0, "out"]
 
 
 def test_an_endless_output_keeps_a_bounded_memory(python: str) -> None:
@@ -87,8 +87,8 @@ def test_a_question_that_hangs_is_abandoned(python: str) -> None:
         "try:\n    p.limited(lambda: time.sleep(60), 0.5)\nexcept p.Late as late:\n    print(late)\n"
     )
     start = time.monotonic()
-    done = subprocess.run([python, "-c", script, UTILITIES], capture_output=True, text=True, timeout=50, check=True)
-    assert done.stdout.splitlines() == ["True", "no answer within 0.5 s"]
+    process = subprocess.run([python, "-c", script, UTILITIES], capture_output=True, text=True, timeout=50, check=True)
+    assert process.stdout.splitlines() == ["True", "no answer within 0.5 s"]
     assert time.monotonic() - start < 20
 
 
@@ -104,8 +104,8 @@ def test_a_child_that_crashes_is_a_failure_with_its_signal(python: str) -> None:
         f"{IMPORT}import os\n"
         "try:\n    p.limited(lambda: os.kill(os.getpid(), 11), 30)\nexcept RuntimeError as error:\n    print(error)\n"
     )
-    done = subprocess.run([python, "-c", script, UTILITIES], capture_output=True, text=True, timeout=50, check=True)
-    assert done.stdout == "the process that asked was ended by signal 11\n"
+    process = subprocess.run([python, "-c", script, UTILITIES], capture_output=True, text=True, timeout=50, check=True)
+    assert process.stdout == "the process that asked was ended by signal 11\n"
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="gives a program to another user")

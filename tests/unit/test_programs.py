@@ -47,21 +47,21 @@ def test_every_program_that_a_role_installs_is_one_that_the_plan_knows() -> None
         for task in yaml.safe_load(path.read_text(encoding="utf-8")) or []
         if "host_program" in task
     }
-    assert installed == {one for role in ROLES.iterdir() for one in programs.directories(role)}
+    assert installed == {directory for role in ROLES.iterdir() for directory in programs.directories(role)}
     assert GPU_CHECK in installed
 
 
 @pytest.mark.parametrize("launcher", ["", "sh"])
 def test_it_finds_its_python_and_refuses_misuse(gpu_check: Path, launcher: str) -> None:
-    done = run(*filter(None, [launcher]), str(gpu_check), "--nonsense")
-    assert done.returncode == 2
-    assert "gpu-check does not know --nonsense." in done.stderr
+    completed = run(*filter(None, [launcher]), str(gpu_check), "--nonsense")
+    assert completed.returncode == 2
+    assert "gpu-check does not know --nonsense." in completed.stderr
 
 
 def test_it_explains_itself(gpu_check: Path) -> None:
-    done = run(str(gpu_check), "--help")
-    assert done.returncode == 0
-    assert "gpu-check [--json] [--junit FILE] [--list] [NAME ...]" in done.stdout
+    completed = run(str(gpu_check), "--help")
+    assert completed.returncode == 0
+    assert "gpu-check [--json] [--junit FILE] [--list] [NAME ...]" in completed.stdout
 
 
 @pytest.mark.parametrize("how", ["by path", "by a relative name", "by another Python"])
@@ -75,9 +75,9 @@ def test_nothing_is_imported_from_where_the_caller_is(gpu_check: Path, tmp_path:
         "by another Python": [sys.executable, os.path.relpath(gpu_check, tmp_path)],
     }[how]
     environment = {**os.environ, "PYTHONPATH": "" if how == "by another Python" else str(tmp_path)}
-    done = run(*command, "--json", "--junit", "report.xml", "xid", cwd=tmp_path, env=environment)
-    assert done.stderr == ""
-    assert [one["name"] for one in json.loads(done.stdout)] == ["xid"]
+    completed = run(*command, "--json", "--junit", "report.xml", "xid", cwd=tmp_path, env=environment)
+    assert completed.stderr == ""
+    assert [result["name"] for result in json.loads(completed.stdout)] == ["xid"]
     assert (tmp_path / "report.xml").exists(), "the report is where the caller is"
 
 

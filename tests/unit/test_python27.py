@@ -40,5 +40,5 @@ def test_newer_grammar_is_noticed(source):
 @pytest.mark.parametrize("scenario", sorted(path.parent.name for path in REPO.glob("molecule/*/molecule.yml")))
 def test_stand_ins_of_rhel_7_are_managed_with_python_2_7(scenario):
     described = yaml.safe_load((REPO / "molecule" / scenario / "molecule.yml").read_text(encoding="utf-8"))
-    others = [one["name"] for one in described["platforms"] if one["image"] == "el7" and "el7" not in one["groups"]]
-    assert others == []  # the group sets ansible_python_interpreter in .config/molecule/config.yml
+    hosts = [host["name"] for host in described["platforms"] if host["image"] == "el7" and "el7" not in host["groups"]]
+    assert hosts == []  # the group sets ansible_python_interpreter in .config/molecule/config.yml

@@ -53,8 +53,8 @@ def test_a_version_is_looked_up_under_the_name_that_the_lock_installs(name: str,
 
 @pytest.mark.parametrize("name", STACKS)
 def test_parts_that_are_not_in_the_lock_are_not_asked_for(name: str) -> None:
-    there = {part for part in PARTS if distribution({}, part) in locked(name)}
-    assert stack_parts(load_stack(name).data) & set(PARTS) == there
+    locked_parts = {part for part in PARTS if distribution({}, part) in locked(name)}
+    assert stack_parts(load_stack(name).data) & set(PARTS) == locked_parts
     assert ("kafka" in stack_parts(load_stack(name).data)) == ("kafka-python" in locked(name))
 
 
@@ -72,17 +72,17 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, list[str]]:
     }
     (directory / "expectations.json").write_text(json.dumps(expectations))
     hosts = ",".join(f"ansible://{host}" for host in expectations)
-    asked = (REPOSITORY / "tests/infra", "--collect-only", f"--hosts={hosts}")
-    done = ask_suite(directory, *asked, VERIFY_EXPECTATIONS=str(directory / "expectations.json"))
-    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
-    found: dict[str, list[str]] = {host: [] for host in expectations}
-    for line in done.stdout.splitlines():
+    arguments = (REPOSITORY / "tests/infra", "--collect-only", f"--hosts={hosts}")
+    completed = ask_suite(directory, *arguments, VERIFY_EXPECTATIONS=str(directory / "expectations.json"))
+    assert completed.returncode == 0, completed.stdout[-3000:] + completed.stderr[-3000:]
+    questions: dict[str, list[str]] = {host: [] for host in expectations}
+    for line in completed.stdout.splitlines():
         question, _, parameters = line.rpartition("::")[2].partition("[ansible://")
-        for host in sorted(found, key=len, reverse=True):
+        for host in sorted(questions, key=len, reverse=True):
             if parameters.startswith(host):
-                found[host].append(question + parameters.removeprefix(host).rstrip("]"))
+                questions[host].append(question + parameters.removeprefix(host).rstrip("]"))
                 break
-    return found
+    return questions
 
 
 @pytest.mark.parametrize("name", STACKS)
@@ -108,28 +108,28 @@ def test_a_stack_for_the_cpu_is_not_asked_for_the_gpus_of_its_host(asked: Mappin
 
 def test_a_namenode_that_does_not_answer_is_named(tmp_path: Path) -> None:
     """What libhdfs and `hdfs dfs` said on an edge node of a cluster whose NameNode was stopped."""
-    refused = "hdfs dfs -test -f hdfs://m:8020/spark.zip ended with status 1: test: Call From e to m:8020 failed: Connection refused"
+    error = "hdfs dfs -test -f hdfs://m:8020/spark.zip ended with status 1: test: Call From e to m:8020 failed: Connection refused"
     home = "/opt/deeplearning/spark/pyspark-3.0.3"
-    spark = {"home": home, "version": {"error": None}, "archived": {"error": refused}}
-    inside = {"hdfs": {"value": None, "error": "NotFoundError: Could not find directory hdfs://m:8020/"}}
+    spark = {"home": home, "version": {"error": None}, "archived": {"error": error}}
+    environment_answers = {"hdfs": {"value": None, "error": "NotFoundError: Could not find directory hdfs://m:8020/"}}
     (tmp_path / "hosts.yml").write_text("all: {children: {edge_nodes: {hosts: {e: {}}}}}")
     answers = verify.answer_file(tmp_path, "e")
     answers.parent.mkdir()
-    said = {"seal": None, "spark": spark, "inside": inside, "unanswered": {}, "hdfs_unasked": ""}
-    answers.write_text(json.dumps(said))
+    answer = {"seal": None, "spark": spark, "inside": environment_answers, "unanswered": {}, "hdfs_unasked": ""}
+    answers.write_text(json.dumps(answer))
     questions = ["test_hdfs.py", "test_tensorflowonspark.py::test_sparks_jars_are_in_hdfs_where_spark_is_ours"]
     paths = [f"{REPOSITORY}/tests/infra/{question}" for question in questions]
     junit = f"--junitxml={tmp_path / 'junit.xml'}"
     ask_suite(tmp_path, *paths, junit, "--hosts=ansible://e", VERIFY_ANSWERS=str(tmp_path))
-    found = {result.test: (result.outcome, result.message) for result in verify.results(tmp_path / "junit.xml", [])}
-    assert found == {
+    outcomes = {result.test: (result.outcome, result.message) for result in verify.results(tmp_path / "junit.xml", [])}
+    assert outcomes == {
         "test_tensorflow_lists_the_root_of_hdfs": (
             verify.FAILED,
-            f"TensorFlow should read HDFS through libhdfs, but says: {inside['hdfs']['error']}",
+            f"TensorFlow should read HDFS through libhdfs, but says: {environment_answers['hdfs']['error']}",
         ),
         "test_sparks_jars_are_in_hdfs_where_spark_is_ours": (
             verify.FAILED,
-            f"{refused}. If HDFS answers, run: ansible-playbook site.yml -e apply=all",
+            f"{error}. If HDFS answers, run: ansible-playbook site.yml -e apply=all",
         ),
     }
 
@@ -169,18 +169,18 @@ def test_yarn_is_asked_for_the_gpus_of_the_host(
     resources.append({"name": "yarn.io/gpu", "resourceType": "COUNTABLE", "units": "", "value": offered})
 
     with serving(lambda path: answers["nodes" if "/nodes" in path else "info"], tmp_path):
-        wanted = {"conf_dir": str(tmp_path), "gpus": promised, "names": [name], "label": label}
-        found = suite_about_yarn(tmp_path, wanted)
-    assert {test: outcome for test, (outcome, _) in found.items()} == {
+        question = {"conf_dir": str(tmp_path), "gpus": promised, "names": [name], "label": label}
+        outcomes = suite_about_yarn(tmp_path, question)
+    assert {test: outcome for test, (outcome, _) in outcomes.items()} == {
         test: verify.FAILED if test in failures else verify.PASSED for test in ABOUT_YARN
     }
-    assert all(words in found[test][1] for test, words in failures.items()), found
+    assert all(words in outcomes[test][1] for test, words in failures.items()), outcomes
 
 
 def test_a_resourcemanager_that_does_not_answer_is_named(tmp_path: Path) -> None:
-    found = suite_about_yarn(tmp_path, {"conf_dir": str(tmp_path), "gpus": 1, "names": ["d"], "label": ""})
+    outcomes = suite_about_yarn(tmp_path, {"conf_dir": str(tmp_path), "gpus": 1, "names": ["d"], "label": ""})
     sentence = "The ResourceManager should answer at its web address, but: yarn-site.xml names none"
-    assert found[OFFERS] == (verify.FAILED, sentence)
+    assert outcomes[OFFERS] == (verify.FAILED, sentence)
 
 
 def suite_about_yarn(directory: Path, wanted: Mapping[str, Any]) -> dict[str, tuple[str, str]]:
@@ -188,9 +188,9 @@ def suite_about_yarn(directory: Path, wanted: Mapping[str, Any]) -> dict[str, tu
     (directory / "hosts.yml").write_text("all: {children: {data_nodes: {hosts: {d: {}}}}}")
     expectation = {"environment": str(directory), "yarn": wanted}
     script, answers = verify.probe_script(expectation), verify.answer_file(directory, "d")
-    done = subprocess.run(["sh", "-c", host_script.command()], input=script, capture_output=True, text=True, check=True)
+    call = subprocess.run(["sh", "-c", host_script.command()], input=script, capture_output=True, text=True, check=True)
     answers.parent.mkdir()
-    answers.write_text(done.stdout)
+    answers.write_text(call.stdout)
     (directory / "expectations.json").write_text(json.dumps({"d": expectation}))
     variables = {"VERIFY_ANSWERS": str(directory), "VERIFY_EXPECTATIONS": str(directory / "expectations.json")}
     junit = directory / "junit.xml"
@@ -246,24 +246,24 @@ def answers(tmp_path: Path, tensorflow: str, distributions: tuple[str, ...] = ()
             f"Metadata-Version: 2.1\nName: {name}\nVersion: 2.21.0\n"
         )
     lines: list[str] = []
-    for asked in ([], ["hdfs"]):
-        done = subprocess.run(
-            [sys.executable, "-c", QUESTIONS.read_text(encoding="utf-8"), *asked],
+    for arguments in ([], ["hdfs"]):
+        completed = subprocess.run(
+            [sys.executable, "-c", QUESTIONS.read_text(encoding="utf-8"), *arguments],
             env={"PYTHONPATH": str(tmp_path), "HADOOP_CONF_DIR": str(tmp_path), "PATH": os.environ["PATH"]},
             capture_output=True,
             text=True,
             check=True,
         )
-        lines += done.stdout.splitlines()
+        lines += completed.stdout.splitlines()
     return {answer["name"]: answer for answer in map(json.loads, lines)}
 
 
 @pytest.mark.parametrize("tensorflow", [GRAPH, EAGER], ids=["1.4", "2.21"])
 def test_tensorflow_is_asked_in_the_words_of_its_version(tmp_path: Path, tensorflow: str) -> None:
     (tmp_path / "tensorflow_io.py").touch()
-    found = answers(tmp_path, tensorflow)
-    assert found["product"] == {"name": "product", "value": [[22.0, 28.0], [49.0, 64.0]], "error": None}
-    assert [entry.rstrip("/") for entry in found["hdfs"]["value"]] == ["tmp", "user"]
+    answer = answers(tmp_path, tensorflow)
+    assert answer["product"] == {"name": "product", "value": [[22.0, 28.0], [49.0, 64.0]], "error": None}
+    assert [entry.rstrip("/") for entry in answer["hdfs"]["value"]] == ["tmp", "user"]
 
 
 def test_the_name_of_a_distribution_is_compared_as_the_index_writes_it(tmp_path: Path) -> None:

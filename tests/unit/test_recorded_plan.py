@@ -33,8 +33,8 @@ def host(entry: Json) -> plan_model.Host:
 def planned(made: plan_model.Plan, name: str) -> Json:
     part = made.hosts[name]
     rows = [[row.component, row.now, row.wanted] for row in made.rows if row.host == name]
-    kept = {key: part[key] for key in ("python", "interpreter", "environment", "needs", "digests", "gpu")}
-    return {"stack": part["stack"].get("name"), **kept, "rows": rows}
+    fields = {key: part[key] for key in ("python", "interpreter", "environment", "needs", "digests", "gpu")}
+    return {"stack": part["stack"].get("name"), **fields, "rows": rows}
 
 
 def make_plan(entries: list[Json]) -> plan_model.Plan:
@@ -50,29 +50,29 @@ def made() -> plan_model.Plan:
 
 @pytest.mark.parametrize("entry", recorded(), ids=lambda entry: str(entry["host"]))
 def test_a_host_of_recorded_facts_gets_the_recorded_plan(entry: Json, made: plan_model.Plan) -> None:
-    found, expected = json.loads(json.dumps(planned(made, entry["host"]))), entry["planned"]
-    if set(found["digests"]) > set(
+    host_plan, expected = json.loads(json.dumps(planned(made, entry["host"]))), entry["planned"]
+    if set(host_plan["digests"]) > set(
         expected["digests"]
     ):  # a component that this host did not have, and verify is about all
-        found, expected = without(found, expected), without(expected, expected)
-    assert found == expected
+        host_plan, expected = without(host_plan, expected), without(expected, expected)
+    assert host_plan == expected
 
 
 def without(found: Json, expected: Json) -> Json:
     """The plan without the components that were not recorded, and without what follows from any other."""
-    known = set(expected["digests"]) - {"verify"}
+    components = set(expected["digests"]) - {"verify"}
     return found | {
-        "digests": {name: digest for name, digest in found["digests"].items() if name in known},
-        "needs": [name for name in found["needs"] if name in known],
-        "rows": [row for row in found["rows"] if row[0] in known],
+        "digests": {name: digest for name, digest in found["digests"].items() if name in components},
+        "needs": [name for name in found["needs"] if name in components],
+        "rows": [row for row in found["rows"] if row[0] in components],
     }
 
 
 def record() -> None:
     entries = recorded()
-    made = make_plan(entries)
+    plan_ = make_plan(entries)
     for entry in entries:
-        entry["planned"] = planned(made, entry["host"])
+        entry["planned"] = planned(plan_, entry["host"])
     RECORD.write_text("".join(json.dumps(entry, sort_keys=True) + "\n" for entry in entries), encoding="utf-8")
 
 

@@ -115,9 +115,9 @@ def test_entries_of_another_owner_beside_ours_stay(root: Path) -> None:
 
 def test_check_mode_names_every_path_and_removes_none(root: Path) -> None:
     before = listing(root)
-    found = remove(root, _ansible_check_mode=True)
-    assert found["changed"] is True
-    assert [path.replace(f"{root}/", "") for path in found["removed"]][0] == "current"
+    result = remove(root, _ansible_check_mode=True)
+    assert result["changed"] is True
+    assert [path.replace(f"{root}/", "") for path in result["removed"]][0] == "current"
     assert listing(root) == before
 
 
@@ -137,29 +137,29 @@ def test_a_removal_that_is_killed_anywhere_continues(root: Path) -> None:
         copy = root.with_name(f"copy{index}")
         shutil.copytree(root, copy, symlinks=True)
         remove(copy)
-        left = [path for path in listing(copy) if not os.path.isdir(copy / path)]
-        assert left == [".lock"], index
+        remaining_files = [path for path in listing(copy) if not os.path.isdir(copy / path)]
+        assert remaining_files == [".lock"], index
         assert removal_reader.Removal(str(copy)).environments() == []
 
 
 def test_a_process_that_uses_it_is_named_and_nothing_goes(root: Path) -> None:
     before = listing(root)
     with subprocess.Popen(["sleep", "60"], cwd=root) as process:
-        refused = remove(root)
-        found = removal_reader.Removal(str(root)).users()
-        forced = remove(root, force=True)
+        refusal = remove(root)
+        users = removal_reader.Removal(str(root)).users()
+        result = remove(root, force=True)
         process.kill()
-    assert f"these processes use them: {process.pid} (" in refused["msg"]
-    assert "Nothing was removed here" in refused["msg"]
-    assert [user["pid"] for user in found] == [process.pid]
-    assert found[0]["command"] == "sleep 60"
-    assert forced["changed"] is True
+    assert f"these processes use them: {process.pid} (" in refusal["msg"]
+    assert "Nothing was removed here" in refusal["msg"]
+    assert [user["pid"] for user in users] == [process.pid]
+    assert users[0]["command"] == "sleep 60"
+    assert result["changed"] is True
     assert listing(root) != before
 
 
 def test_two_removals_take_turns(root: Path) -> None:
-    found = [answer(process) for process in [start("remove_environments", root=str(root)) for _ in range(2)]]
-    assert [one.get("failed", False) for one in found] == [False, False]
+    results = [answer(process) for process in [start("remove_environments", root=str(root)) for _ in range(2)]]
+    assert [result.get("failed", False) for result in results] == [False, False]
 
 
 def test_a_host_is_read_by_its_records(tmp_path: Path) -> None:
@@ -226,8 +226,8 @@ def test_a_workbench_and_its_runtime_are_read_by_their_records(tmp_path: Path) -
     assert (host.cdsw()["kind"], host.cdsw()["cloudera_manager"]) == ("parcel", {"cdsw.enable.gpu.config": "true"})
     (root / "etc/daemon.json.before").write_text("{}")  # all that a killed removal left
     assert host.container_runtime() == {"package": "", "stays": False, "daemon_json": False}
-    written = {"name": "nvidia-docker", "version": "1.0.1-1", "existed": True}
-    (root / "etc/container_runtime.json").write_text(json.dumps(written))
+    package = {"name": "nvidia-docker", "version": "1.0.1-1", "existed": True}
+    (root / "etc/container_runtime.json").write_text(json.dumps(package))
     assert host.container_runtime() == {"package": "nvidia-docker 1.0.1-1", "stays": True, "daemon_json": False}
 
 
@@ -245,9 +245,9 @@ def test_an_application_that_waits_in_a_queue_holds_its_environment(root: Path, 
 
 
 def test_archives_of_releases_without_a_record_are_known_by_their_names() -> None:
-    ours = "spark.yarn.archive hdfs://nameservice1/apps/deeplearning/spark/pyspark-3.5.8-0123456789ab.zip\nspark.yarn.queue gpu\n"
+    spark_conf = "spark.yarn.archive hdfs://nameservice1/apps/deeplearning/spark/pyspark-3.5.8-0123456789ab.zip\nspark.yarn.queue gpu\n"
     site = "spark.yarn.archive hdfs://nameservice1/apps/spark/site-libs.zip\n"
-    assert hdfs_record.archives_of([ours, site]) == ["/apps/deeplearning/spark/pyspark-3.5.8-0123456789ab.zip"]
+    assert hdfs_record.archives_of([spark_conf, site]) == ["/apps/deeplearning/spark/pyspark-3.5.8-0123456789ab.zip"]
 
 
 @pytest.mark.parametrize("keep_root", [True, False])
@@ -256,8 +256,8 @@ def test_a_mirror_loses_what_its_manifest_lists_and_nothing_else(tmp_path: Path,
     for name in ("wheels/a.whl", "files/b.tgz", ".staging/part", "rpm/site.rpm"):
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text("x")
-    listed = {"wheels/a.whl": {}, "files/b.tgz": {}, "../outside": {}}
-    (root / "manifest.json").write_text(json.dumps({"schema": 1, "artifacts": listed}))
+    artifacts = {"wheels/a.whl": {}, "files/b.tgz": {}, "../outside": {}}
+    (root / "manifest.json").write_text(json.dumps({"schema": 1, "artifacts": artifacts}))
     (tmp_path / "outside").write_text("keep")
     mirror_removal.remove(str(root), keep_root, dry=True)
     assert (root / "wheels/a.whl").exists()
@@ -284,12 +284,12 @@ WITH_HDFS = {"environments": [NAME], "hdfs": {"files": ["/apps/x.zip"], "directo
 
 def test_hosts_that_are_alike_are_one_entry_and_unread_ones_are_named() -> None:
     answers = {"data1": has(gpu={"cuda": "CUDA 12.2"}), "data2": has(gpu={"cuda": "CUDA 12.2"}), "data3": has()}
-    found = removal.make(answers, ["data4"], [], removal.Request())
-    assert "data1, data2:\n    gpu           CUDA 12.2" in found.text
-    assert "data3: nothing" in found.text
-    assert "data4: did not answer; nothing is removed there. Run it again with --limit data4" in found.text
-    assert found.hosts == {"data1": ["gpu"], "data2": ["gpu"], "data3": []}
-    assert "remove_confirmed=true" in found.problems[0]
+    plan = removal.make(answers, ["data4"], [], removal.Request())
+    assert "data1, data2:\n    gpu           CUDA 12.2" in plan.text
+    assert "data3: nothing" in plan.text
+    assert "data4: did not answer; nothing is removed there. Run it again with --limit data4" in plan.text
+    assert plan.hosts == {"data1": ["gpu"], "data2": ["gpu"], "data3": []}
+    assert "remove_confirmed=true" in plan.problems[0]
     assert removal.make({"data1": has()}, [], [], removal.Request()).problems == [], "nothing needs no confirmation"
 
 
@@ -300,23 +300,23 @@ def test_engine_images_stay_and_their_own_playbook_is_named(root: Path, trace: s
     (root / "etc/cdsw_engine.json").write_text("{}")
     if trace == "engines":
         (root / trace).mkdir()
-    stays = removal_reader.Removal(str(root)).stays()
-    text = removal.make({"cdsw1": has(stays=stays)}, [], [], removal.Request()).text
+    traces = removal_reader.Removal(str(root)).stays()
+    text = removal.make({"cdsw1": has(stays=traces)}, [], [], removal.Request()).text
     assert f"stays         {root}/README.site (not managed by this project)" in text
-    named = f"stays         {root}/{trace} (engine images: playbooks/cdsw_engine.yml -e cdsw_engine_state=absent)"
-    assert named in text
+    line = f"stays         {root}/{trace} (engine images: playbooks/cdsw_engine.yml -e cdsw_engine_state=absent)"
+    assert line in text
     assert text.count("engine images") == 1
 
 
 def test_files_in_hdfs_stay_while_an_edge_node_is_not_in_the_run() -> None:
-    both = removal.make(
+    both_nodes = removal.make(
         {"edge1": has(**WITH_HDFS), "edge2": has(**WITH_HDFS)}, [], ["edge1", "edge2"], removal.Request()
     )
-    one = removal.make({"edge1": has(**WITH_HDFS)}, [], ["edge1", "edge2"], removal.Request())
-    none = removal.make({"edge1": has(**WITH_HDFS)}, [], ["edge1"], removal.Request(hdfs_files=False))
-    assert both.hosts["edge1"] == ["hdfs", "environments"]
-    assert (one.hosts["edge1"], none.hosts["edge1"]) == (["environments"], ["environments"])
-    assert "HDFS: /apps/x.zip stays, because edge2 of edge_nodes did not answer or is not in this run" in one.text
+    one_node = removal.make({"edge1": has(**WITH_HDFS)}, [], ["edge1", "edge2"], removal.Request())
+    without_hdfs = removal.make({"edge1": has(**WITH_HDFS)}, [], ["edge1"], removal.Request(hdfs_files=False))
+    assert both_nodes.hosts["edge1"] == ["hdfs", "environments"]
+    assert (one_node.hosts["edge1"], without_hdfs.hosts["edge1"]) == (["environments"], ["environments"])
+    assert "HDFS: /apps/x.zip stays, because edge2 of edge_nodes did not answer or is not in this run" in one_node.text
 
 
 @pytest.mark.parametrize(
@@ -330,16 +330,16 @@ def test_files_in_hdfs_stay_while_an_edge_node_is_not_in_the_run() -> None:
 )
 def test_an_environment_in_use_is_refused_by_host_process_and_user(request_: removal.Request, refused: bool) -> None:
     user = {"pid": 4711, "user": "analyst", "command": "python train.py"}
-    found = removal.make({"data1": has(environments=[NAME], users=[user])}, [], [], request_)
-    said = "on data1 process 4711 of analyst (python train.py) uses it"
-    assert any(said in problem for problem in found.problems) is refused
+    plan = removal.make({"data1": has(environments=[NAME], users=[user])}, [], [], request_)
+    sentence = "on data1 process 4711 of analyst (python train.py) uses it"
+    assert any(sentence in problem for problem in plan.problems) is refused
 
 
 def test_what_yarn_said_is_told_once_for_all_hosts_that_asked_it() -> None:
-    needed = {NAME: "YARN has the application application_1_7"}
-    answers = {name: has(environments=[NAME], applications=needed) for name in GROUPS}
-    found = removal.make(answers, [], [], removal.Request(confirmed=True))
-    assert found.problems == [
+    applications = {NAME: "YARN has the application application_1_7"}
+    answers = {name: has(environments=[NAME], applications=applications) for name in GROUPS}
+    plan = removal.make(answers, [], [], removal.Request(confirmed=True))
+    assert plan.problems == [
         f"{NAME} must not be needed by YARN when it is removed from data1, edge1, but YARN has the application application_1_7. Let the "
         "application end (yarn application -list), or add -e remove_forced=true."
     ]
@@ -363,13 +363,11 @@ RUNTIME = {"package": "nvidia-docker 1.0.1-1", "stays": False, "daemon_json": Fa
 )
 def test_a_restart_of_cdsw_is_shown_and_must_be_allowed(allowed: bool, checking: bool, refused: bool) -> None:
     answers = {"cdsw1": has(cdsw=CDSW, container_runtime=RUNTIME), "cdsw2": has(cdsw={**CDSW, "master": False})}
-    found = removal.make(answers, [], [], removal.Request(confirmed=True, restart_allowed=allowed, checking=checking))
-    assert (
-        "NVIDIA_GPU_ENABLE of cdsw.conf, as before; CDSW restarts (2 sessions run; a restart ends them)" in found.text
-    )
-    assert (found.hosts["cdsw1"], found.cdsw_master) == (["cdsw", "container_runtime"], "cdsw1")
-    said = "restarts CDSW on cdsw1, cdsw2, but cdsw_restart_allowed is not true. Add -e cdsw_restart_allowed=true"
-    assert [said in problem for problem in found.problems] == [True] * refused
+    plan = removal.make(answers, [], [], removal.Request(confirmed=True, restart_allowed=allowed, checking=checking))
+    assert "NVIDIA_GPU_ENABLE of cdsw.conf, as before; CDSW restarts (2 sessions run; a restart ends them)" in plan.text
+    assert (plan.hosts["cdsw1"], plan.cdsw_master) == (["cdsw", "container_runtime"], "cdsw1")
+    sentence = "restarts CDSW on cdsw1, cdsw2, but cdsw_restart_allowed is not true. Add -e cdsw_restart_allowed=true"
+    assert [sentence in problem for problem in plan.problems] == [True] * refused
 
 
 @pytest.mark.parametrize(
@@ -377,18 +375,17 @@ def test_a_restart_of_cdsw_is_shown_and_must_be_allowed(allowed: bool, checking:
 )
 def test_a_worker_of_an_unknown_release_is_refused(master: bool, release: str, refused: bool) -> None:
     answers = {"cdsw1": has(cdsw={**CDSW, "master": master, "release": release})}
-    found = removal.make(answers, [], [], removal.Request(confirmed=True, restart_allowed=True))
-    assert ["release must be known to let cdsw1 join" in problem for problem in found.problems] == [True] * refused
+    plan = removal.make(answers, [], [], removal.Request(confirmed=True, restart_allowed=True))
+    assert ["release must be known to let cdsw1 join" in problem for problem in plan.problems] == [True] * refused
 
 
 def test_what_cloudera_manager_keeps_is_shown() -> None:
     parcel = {**CDSW, "kind": "parcel", "keys": [], "cloudera_manager": {"cdsw.enable.gpu.config": "true"}}
-    found = removal.make({"cdsw1": has(cdsw=parcel)}, [], [], removal.Request(confirmed=True))
+    plan = removal.make({"cdsw1": has(cdsw=parcel)}, [], [], removal.Request(confirmed=True))
     assert (
-        'Cloudera Manager keeps {"cdsw.enable.gpu.config": "true"}: set there what it must be, and restart'
-        in found.text
+        'Cloudera Manager keeps {"cdsw.enable.gpu.config": "true"}: set there what it must be, and restart' in plan.text
     )
-    assert found.problems == []
+    assert plan.problems == []
 
 
 @pytest.mark.parametrize(
@@ -466,14 +463,14 @@ def there(cluster: Path) -> list[str]:
 
 
 def test_a_tag_is_a_part_and_nothing_is_left_on_any_host(cluster: Path) -> None:
-    code, said = play(cluster, "--skip-tags", "environments", "-e", "remove_confirmed=true")
-    assert (code, there(cluster)) == (0, list(GROUPS)), said
-    assert "REMOVE: 0 of 2 hosts have something to remove." in said
-    code, said = play(cluster, "--tags", "environments", "-e", "remove_confirmed=true")
-    assert (code, there(cluster)) == (0, []), said
-    code, said = play(cluster)
+    code, output = play(cluster, "--skip-tags", "environments", "-e", "remove_confirmed=true")
+    assert (code, there(cluster)) == (0, list(GROUPS)), output
+    assert "REMOVE: 0 of 2 hosts have something to remove." in output
+    code, output = play(cluster, "--tags", "environments", "-e", "remove_confirmed=true")
+    assert (code, there(cluster)) == (0, []), output
+    code, output = play(cluster)
     assert code == 0
-    assert "REMOVE: 0 of 2 hosts have something to remove." in said
+    assert "REMOVE: 0 of 2 hosts have something to remove." in output
 
 
 @pytest.mark.parametrize(
@@ -485,17 +482,17 @@ def test_a_tag_is_a_part_and_nothing_is_left_on_any_host(cluster: Path) -> None:
 )
 def test_without_a_confirmation_all_stays(cluster: Path, options: tuple[str, ...], code: int, words: str) -> None:
     before = listing(cluster / "data1")
-    found, said = play(cluster, *options)
-    assert found == code, said
-    assert words in said
+    status, output = play(cluster, *options)
+    assert status == code, output
+    assert words in output
     assert listing(cluster / "data1") == before
 
 
 def test_an_unreachable_host_is_named_and_keeps_what_it_has(cluster: Path) -> None:
     ansible_programs.change_host(cluster / "hosts.yml", "edge1", ansible_programs.UNREACHABLE)
-    code, said = play(cluster, "-e", "remove_confirmed=true")
-    assert (code, there(cluster)) == (4, ["edge1"]), said
-    assert "edge1: did not answer" in said
+    code, output = play(cluster, "-e", "remove_confirmed=true")
+    assert (code, there(cluster)) == (4, ["edge1"]), output
+    assert "edge1: did not answer" in output
 
 
 HOSTILE = "x\n  REMOVE: nothing\x1b[2J" + "y" * 900
@@ -513,9 +510,9 @@ def test_what_a_host_names_writes_no_line_and_moves_no_cursor() -> None:
             cdsw={**CDSW, "keys": [], "cloudera_manager": {"a": HOSTILE}},
         )
     }
-    found = removal.make(answers, [], [], removal.Request())
-    assert len(found.text.splitlines()) == 6
-    for line in [*found.text.splitlines(), *found.problems]:
+    plan = removal.make(answers, [], [], removal.Request())
+    assert len(plan.text.splitlines()) == 6
+    for line in [*plan.text.splitlines(), *plan.problems]:
         assert line.isprintable()
         assert len(line) < 700
 
@@ -534,9 +531,9 @@ def test_what_a_host_names_writes_no_line_and_moves_no_cursor() -> None:
 )
 def test_a_host_whose_answer_has_no_sense_is_named_and_the_others_are_planned(change: dict[str, Any]) -> None:
     answers = {"data1": has(**change), "data2": has(gpu={"cuda": "CUDA 12.2"}), "data3": [], "data4": None}
-    found = removal.make(answers, [], [], removal.Request(confirmed=True))
-    assert (found.hosts, found.problems) == ({"data2": ["gpu"]}, [])
-    assert "REMOVE: 1 of 4 hosts have something to remove." in found.text
+    plan = removal.make(answers, [], [], removal.Request(confirmed=True))
+    assert (plan.hosts, plan.problems) == ({"data2": ["gpu"]}, [])
+    assert "REMOVE: 1 of 4 hosts have something to remove." in plan.text
     for name in ("data1", "data3", "data4"):
-        (line,) = [line for line in found.text.splitlines() if line.startswith(f"  {name}: answered ")]
+        (line,) = [line for line in plan.text.splitlines() if line.startswith(f"  {name}: answered ")]
         assert line.endswith("Nothing is removed there.")

@@ -62,19 +62,19 @@ SET_BY_PLAYBOOKS = {"tensorflowonspark_root", "tensorflowonspark_directory", "de
 
 def removals(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     for task in tasks_in(path):
-        for key, given in task.items():
+        for key, arguments in task.items():
             module = key.rpartition(".")[2]
-            text = str(given)
-            absent = module in REMOVING and isinstance(given, dict) and given.get("state") == "absent"
+            text = str(arguments)
+            removes = module in REMOVING and isinstance(arguments, dict) and arguments.get("state") == "absent"
             runs = module in ("command", "shell", "locked_command", "limited_command") and PROGRAMS.search(text)
-            if absent or runs or module in ALWAYS:
+            if removes or runs or module in ALWAYS:
                 yield module, task
 
 
 def every_removal() -> dict[str, list[tuple[str, dict[str, Any]]]]:
     paths = [*REPOSITORY.glob("roles/*/tasks/**/*.yml"), *REPOSITORY.glob("playbooks/**/*.yml")]
-    found = {str(path.relative_to(REPOSITORY)): list(removals(path)) for path in paths}
-    return {path: tasks for path, tasks in found.items() if tasks}
+    tasks_by_path = {str(path.relative_to(REPOSITORY)): list(removals(path)) for path in paths}
+    return {path: tasks for path, tasks in tasks_by_path.items() if tasks}
 
 
 def test_each_removal_has_its_record_here() -> None:
@@ -88,7 +88,7 @@ def test_no_path_or_account_that_is_removed_comes_from_the_inventory(path: str) 
     for module, task in every_removal()[path]:
         if module not in ("file", "user", "group", "locked_command"):
             continue
-        given = next(value for key, value in task.items() if key.rpartition(".")[2] == module)
-        named = [given.get(key) for key in ("path", "name", "argv")] + [task.get("loop"), task.get("vars")]
-        words = set(re.findall(r"\w+", str(named)))
+        arguments = next(value for key, value in task.items() if key.rpartition(".")[2] == module)
+        values = [arguments.get(key) for key in ("path", "name", "argv")] + [task.get("loop"), task.get("vars")]
+        words = set(re.findall(r"\w+", str(values)))
         assert not words & (inputs - SET_BY_PLAYBOOKS), task["name"]

@@ -94,8 +94,8 @@ def test_a_failure_says_the_command_and_its_words():
 def test_a_lock_of_another_package_manager_is_waited_for_and_not_forever(manager, monkeypatch):
     """dnf(8): exit status 200 is a lock that another process holds; without exit_on_lock it waits without end."""
     monkeypatch.setattr(remove_packages, "LOCK_PAUSE", 0.01)
-    held = (200, "", "Failed to obtain the transaction lock")
-    programs = Programs(remove=[held, held, (0, "", "")])
+    lock_answer = (200, "", "Failed to obtain the transaction lock")
+    programs = Programs(remove=[lock_answer, lock_answer, (0, "", "")])
     remove_packages.Packages(manager, programs).remove(["libnccl"])
     assert len(programs.ran) == 3
     assert any("exit_on_lock" in word for word in programs.ran[0])
@@ -103,7 +103,7 @@ def test_a_lock_of_another_package_manager_is_waited_for_and_not_forever(manager
     with pytest.raises(
         remove_packages.Refused, match="has held the lock for 0 s: Failed to obtain the transaction lock"
     ):
-        remove_packages.Packages(manager, Programs(remove=[held])).remove(["libnccl"])
+        remove_packages.Packages(manager, Programs(remove=[lock_answer])).remove(["libnccl"])
 
 
 def test_a_question_that_does_not_end_is_no_answer():

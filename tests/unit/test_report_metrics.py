@@ -21,13 +21,13 @@ ALERTS = Path(__file__).resolve().parents[2] / "examples" / "prometheus" / "aler
 
 @pytest.fixture(scope="module")
 def site() -> dict[str, Any]:
-    found = report_sample.sample(60)
-    (silent,) = [entry for entry in found["hosts"] if entry["host"] == "data0030"]
-    silent["gpu_check"] = {"problem": "gpu-check gave no answer", "passed": [], "failed": {}, "skipped": {}}
-    (off,) = [entry for entry in found["hosts"] if entry["host"] == "data0031"]
-    off["gpu_check"]["failed"]["persistence"] = "Persistence must be on"
-    found["problems"] = ["CDSW requires the same make and model of GPU"]
-    return found
+    report = report_sample.sample(60)
+    (silent_host,) = [entry for entry in report["hosts"] if entry["host"] == "data0030"]
+    silent_host["gpu_check"] = {"problem": "gpu-check gave no answer", "passed": [], "failed": {}, "skipped": {}}
+    (off_host,) = [entry for entry in report["hosts"] if entry["host"] == "data0031"]
+    off_host["gpu_check"]["failed"]["persistence"] = "Persistence must be on"
+    report["problems"] = ["CDSW requires the same make and model of GPU"]
+    return report
 
 
 @pytest.fixture(scope="module")
@@ -40,8 +40,8 @@ def values(metrics: list[str], name: str) -> dict[str, str]:
 
 
 def test_every_host_has_its_samples_and_an_unreachable_one_only_that(metrics: list[str]) -> None:
-    up = values(metrics, "deeplearning_host_up")
-    assert (len(up), up['{host="data0005"}'], up['{host="data0002"}']) == (60, "0", "1")
+    samples = values(metrics, "deeplearning_host_up")
+    assert (len(samples), samples['{host="data0005"}'], samples['{host="data0002"}']) == (60, "0", "1")
     assert [line for line in metrics if 'host="data0005"' in line] == ['deeplearning_host_up{host="data0005"} 0']
 
 
@@ -66,11 +66,11 @@ def test_a_sample(sample: str, value: str, metrics: list[str]) -> None:
 
 
 def test_what_a_host_answered_ends_no_label(site: dict[str, Any]) -> None:
-    evil = json.loads(json.dumps(site))
-    evil["hosts"][-1]["kernel"] = 'x"} 1\ndeeplearning_host_up{host="data0005"} 1\\'
-    lines = report_metrics.text(evil).splitlines()
+    copy = json.loads(json.dumps(site))
+    copy["hosts"][-1]["kernel"] = 'x"} 1\ndeeplearning_host_up{host="data0005"} 1\\'
+    lines = report_metrics.text(copy).splitlines()
     assert 'deeplearning_host_up{host="data0005"} 1' not in lines
-    (info,) = [line for line in lines if line.startswith(f'deeplearning_host_info{{host="{evil["hosts"][-1]["host"]}"')]
+    (info,) = [line for line in lines if line.startswith(f'deeplearning_host_info{{host="{copy["hosts"][-1]["host"]}"')]
     assert r'kernel="x\"} 1 deeplearning_host_up{host=\"data0005\"} 1\\"' in info
 
 
@@ -79,22 +79,22 @@ def rules() -> list[dict[str, Any]]:
 
 
 def test_alerts_ask_for_metrics_and_questions_that_are_written(metrics: list[str]) -> None:
-    written = {re.split(r"[{ ]", line)[0] for line in metrics}
-    assert written == set(report_metrics.METRICS)
+    metric_names = {re.split(r"[{ ]", line)[0] for line in metrics}
+    assert metric_names == set(report_metrics.METRICS)
     for rule in rules():
-        assert set(re.findall(r"deeplearning_\w+", rule["expr"])) <= written
+        assert set(re.findall(r"deeplearning_\w+", rule["expr"])) <= metric_names
         for names in re.findall(r'check[=!]~?"([^"]*)"', rule["expr"]):
-            asked = {"driver_runs", *report_reader.ALWAYS, *report_reader.WITH_DRIVER}
-            assert set(names.split("|")) <= asked
+            questions = {"driver_runs", *report_reader.ALWAYS, *report_reader.WITH_DRIVER}
+            assert set(names.split("|")) <= questions
 
 
 def promtool(*arguments: str, text: str = "") -> str:
     program = shutil.which("promtool")
     if program is None:
         pytest.skip("promtool is not installed (Debian: the package prometheus)")
-    done = subprocess.run([program, *arguments], input=text, capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout + done.stderr
+    process = subprocess.run([program, *arguments], input=text, capture_output=True, text=True, timeout=60, check=False)
+    assert process.returncode == 0, process.stdout + process.stderr
+    return process.stdout + process.stderr
 
 
 def test_promtool_accepts_the_metrics(site: dict[str, Any]) -> None:
@@ -122,8 +122,8 @@ EXPECTED = {
 def test_promtool_raises_each_alert_for_its_hosts_and_no_others(metrics: list[str], tmp_path: Path) -> None:
     """Two hours of the metrics of a site; the report's time is that of the clock of promtool, which begins at 0."""
     assert set(EXPECTED) == {rule["alert"] for rule in rules()}
-    bare = {"groups": [{"name": "x", "rules": [{**rule, "annotations": {}} for rule in rules()]}]}
-    (tmp_path / "rules.yml").write_text(yaml.safe_dump(bare), encoding="utf-8")
+    rules_file = {"groups": [{"name": "x", "rules": [{**rule, "annotations": {}} for rule in rules()]}]}
+    (tmp_path / "rules.yml").write_text(yaml.safe_dump(rules_file), encoding="utf-8")
     series = [
         {"series": sample, "values": f"{'0' if 'report_time' in sample else value}x120"}
         for sample, _, value in (line.rpartition(" ") for line in metrics)
@@ -131,7 +131,7 @@ def test_promtool_raises_each_alert_for_its_hosts_and_no_others(metrics: list[st
     severities = {rule["alert"]: rule["labels"] for rule in rules()}
 
     def alert(time: str, name: str, hosts: list[dict[str, str]]) -> dict[str, Any]:
-        expected = [{"exp_labels": {**found, **severities[name]}} for found in hosts]
+        expected = [{"exp_labels": {**labels, **severities[name]}} for labels in hosts]
         return {"eval_time": time, "alertname": name, "exp_alerts": expected}
 
     alerts = [alert("2h", name, hosts) for name, hosts in EXPECTED.items()]

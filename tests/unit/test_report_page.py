@@ -28,13 +28,13 @@ COUNT = 1000
 @pytest.fixture(scope="module")
 def site() -> dict[str, Any]:
     """A thousand hosts, one of which answers with markup."""
-    found = report_sample.sample(COUNT)
-    (entry,) = [entry for entry in found["hosts"] if entry["host"] == "data0002"]
+    report = report_sample.sample(COUNT)
+    (entry,) = [entry for entry in report["hosts"] if entry["host"] == "data0002"]
     entry |= {"kernel": HOSTILE, "environment": HOSTILE, "stack": HOSTILE, "digest": "</script><b data-test=hostile>"}
     entry["reasons"] = [HOSTILE, "</td><script data-test=hostile>window.acted=1</script>"]
     entry["gpu_models"] = ["\"' onload='x"]
-    found["problems"] = [HOSTILE]
-    return found
+    report["problems"] = [HOSTILE]
+    return report
 
 
 class Reader(HTMLParser):
@@ -62,19 +62,19 @@ class Reader(HTMLParser):
 
 def test_the_page_needs_no_other_file_and_no_network(site: dict[str, Any]) -> None:
     page = report_page.page(site)
-    read = Reader(page)
-    assert read.open == []
-    assert not any({"src", "href", "srcset", "data"} & set(attributes) for _, attributes in read.tags)
-    assert not {"link", "iframe", "object", "img"} & {tag for tag, _ in read.tags}
+    reader = Reader(page)
+    assert reader.open == []
+    assert not any({"src", "href", "srcset", "data"} & set(attributes) for _, attributes in reader.tags)
+    assert not {"link", "iframe", "object", "img"} & {tag for tag, _ in reader.tags}
     assert re.findall(r"@import|url\(|fetch\(|XMLHttpRequest|innerHTML|eval\(", page) == []
 
 
 def test_the_page_is_complete_without_its_script(site: dict[str, Any]) -> None:
-    read = Reader(report_page.page(site))
-    bodies = [attributes for tag, attributes in read.tags if tag == "tbody"]
+    reader = Reader(report_page.page(site))
+    bodies = [attributes for tag, attributes in reader.tags if tag == "tbody"]
     assert len(bodies) == COUNT
-    assert [one for one in bodies if "hidden" in one] == []
-    assert any(attributes.get("class") == "controls" and "hidden" in attributes for _, attributes in read.tags)
+    assert [body for body in bodies if "hidden" in body] == []
+    assert any(attributes.get("class") == "controls" and "hidden" in attributes for _, attributes in reader.tags)
 
 
 def test_only_the_pages_own_script_and_style_may_act(site: dict[str, Any]) -> None:
@@ -96,19 +96,19 @@ def test_what_hosts_answered_is_text(site: dict[str, Any]) -> None:
 
 def test_a_state_is_told_by_a_word_and_a_mark_too(site: dict[str, Any]) -> None:
     page = report_page.page(site)
-    for state, (_, mark, meaning) in report_page.LOOKS.items():
+    for state, (_, mark, word) in report_page.LOOKS.items():
         assert f'<span class="mark" aria-hidden="true">{mark}</span> {state}</span>' in page
-        assert meaning in page
+        assert word in page
     assert len({mark for _, mark, _ in report_page.LOOKS.values()}) == len(report_page.LOOKS)
 
 
 def test_it_is_printed_without_its_controls_and_follows_the_readers_colours() -> None:
     style = (report_page.PARTS / "report.css").read_text(encoding="utf-8")
     assert "prefers-color-scheme: dark" in style
-    printed = style[style.index("@media print") :]
-    assert re.search(r"\.controls[^}]*display: none", printed)
-    assert "landscape" in printed
-    assert re.search(r"thead button[^}]*display: contents", printed)  # or the header is on the first sheet only
+    print_style = style[style.index("@media print") :]
+    assert re.search(r"\.controls[^}]*display: none", print_style)
+    assert "landscape" in print_style
+    assert re.search(r"thead button[^}]*display: contents", print_style)  # or the header is on the first sheet only
 
 
 @pytest.fixture(scope="module")
@@ -118,17 +118,17 @@ def served(site: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> It
     (directory / "report.html").write_text(report_page.page(site), encoding="utf-8")
     for name in ("report_page_driver.html", "report_page_driver.js"):
         shutil.copy(HERE / name, directory)
-    asked: list[str] = []
+    accessed_paths: list[str] = []
 
     class Handler(http.server.SimpleHTTPRequestHandler):
         def __init__(self, *arguments: Any) -> None:
             super().__init__(*arguments, directory=str(directory))
 
         def log_message(self, format: str, *arguments: Any) -> None:
-            asked.append(self.path)
+            accessed_paths.append(self.path)
 
     with loopback.served(Handler) as address:
-        yield address, asked
+        yield address, accessed_paths
 
 
 @pytest.fixture(scope="module")
@@ -142,8 +142,8 @@ def names(site: dict[str, Any], **where: Any) -> set[str]:
 
 def test_a_browser_shows_the_worst_hosts_first(answers: dict[str, Any], site: dict[str, Any]) -> None:
     first = answers["first"]["hosts"]
-    gone = names(site, state="unreachable")
-    assert set(first[: len(gone)]) == gone
+    unreachable_hosts = names(site, state="unreachable")
+    assert set(first[: len(unreachable_hosts)]) == unreachable_hosts
     assert answers["first"]["said"] == f"{COUNT} of {COUNT} shown"
 
 
@@ -158,20 +158,20 @@ def test_a_browser_sorts_by_a_column_and_turns_the_order(answers: dict[str, Any]
 def test_a_browser_sorts_versions_as_versions_and_what_is_unknown_last(
     answers: dict[str, Any], site: dict[str, Any]
 ) -> None:
-    shown = [name for name in answers["byKernel"]["hosts"] if name != "data0002"]
-    older, newer = (names(site, kernel=kernel) for kernel in reversed(report_sample.KERNELS))
-    assert set(shown[: len(older)]) == older
-    assert set(shown[len(older) : len(older) + len(newer)]) == newer - {"data0002"}
-    assert set(shown[len(older) + len(newer) :]) == names(site, kernel=None)
+    host_order = [name for name in answers["byKernel"]["hosts"] if name != "data0002"]
+    older_hosts, newer_hosts = (names(site, kernel=kernel) for kernel in reversed(report_sample.KERNELS))
+    assert set(host_order[: len(older_hosts)]) == older_hosts
+    assert set(host_order[len(older_hosts) : len(older_hosts) + len(newer_hosts)]) == newer_hosts - {"data0002"}
+    assert set(host_order[len(older_hosts) + len(newer_hosts) :]) == names(site, kernel=None)
 
 
 def test_a_browser_filters_by_words_states_and_groups(answers: dict[str, Any], site: dict[str, Any]) -> None:
     assert answers["oneHost"]["hosts"] == ["data0005"]
     assert answers["oneHost"]["said"] == f"1 of {COUNT} shown"
     turing = [entry for entry in site["hosts"] if "T4" in entry["gpu_models"]]
-    lost = {entry["host"] for entry in turing if "xid" in json.dumps(entry["reasons"])}
-    assert lost
-    assert set(answers["twoWords"]["hosts"]) == lost
+    xid_hosts = {entry["host"] for entry in turing if "xid" in json.dumps(entry["reasons"])}
+    assert xid_hosts
+    assert set(answers["twoWords"]["hosts"]) == xid_hosts
     assert set(answers["faults"]["hosts"]) == names(site, state="fault") | names(site, state="unreachable")
     assert answers["faults"]["pressed"] == "false"
     assert "states=fault+unreachable" in answers["faults"]["address"]
@@ -195,18 +195,18 @@ def test_markup_of_a_host_does_not_act_in_a_browser_and_is_to_be_read(answers: d
 
 
 def test_a_browser_asks_for_nothing_but_the_page(answers: dict[str, Any], served: tuple[str, list[str]]) -> None:
-    own = {"/report_page_driver.html", "/report_page_driver.js", "/report.html", "/favicon.ico"}
-    assert set(served[1]) <= own
+    own_paths = {"/report_page_driver.html", "/report_page_driver.js", "/report.html", "/favicon.ico"}
+    assert set(served[1]) <= own_paths
 
 
 def test_an_address_with_a_view_shows_it(served: tuple[str, list[str]], site: dict[str, Any], tmp_path: Path) -> None:
     document = browser.opened(f"{served[0]}/report.html#states=drift&sort=-host", tmp_path)
     bodies = re.findall(r'<tbody class="(\w+)"[^>]*?( hidden="")?>.*?<th scope="row">(\w+)</th>', document, re.S)
-    shown = [name for _, hidden, name in bodies if not hidden]
-    assert shown == sorted(names(site, state="drift"), reverse=True)
+    visible_names = [name for _, hidden, name in bodies if not hidden]
+    assert visible_names == sorted(names(site, state="drift"), reverse=True)
 
 
 def test_a_report_of_one_host_and_of_none_is_a_page_too(site: dict[str, Any]) -> None:
     for count in (0, 1):
-        small = {**copy.deepcopy(site), "hosts": site["hosts"][:count], "groups": [], "problems": []}
-        assert Reader(report_page.page(small)).open == []
+        small_report = {**copy.deepcopy(site), "hosts": site["hosts"][:count], "groups": [], "problems": []}
+        assert Reader(report_page.page(small_report)).open == []

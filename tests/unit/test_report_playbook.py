@@ -27,8 +27,8 @@ def command(directory: Path, *arguments: str) -> tuple[int, str, str]:
     environment = {key: value for key, value in os.environ.items() if key != "ANSIBLE_CONFIG"}
     program = str(REPOSITORY / "scripts" / "report")
     options = {"capture_output": True, "text": True, "timeout": 120}
-    done = subprocess.run([program, *arguments], cwd=directory, env=environment, **options)
-    return done.returncode, done.stdout, done.stderr
+    completed = subprocess.run([program, *arguments], cwd=directory, env=environment, **options)
+    return completed.returncode, completed.stdout, completed.stderr
 
 
 @pytest.mark.parametrize(
@@ -43,33 +43,33 @@ def command(directory: Path, *arguments: str) -> tuple[int, str, str]:
 def test_the_command_prints_the_text_alone_and_ends_as_hosts_stand(
     inventory: str, status: int, first: str, tmp_path: Path
 ) -> None:
-    code, said, errors = report(tmp_path, inventory)
-    assert (code, errors) == (status, ""), said + errors
-    assert said.splitlines()[0].endswith(first)
+    code, output, errors = report(tmp_path, inventory)
+    assert (code, errors) == (status, ""), output + errors
+    assert output.splitlines()[0].endswith(first)
     text = (tmp_path / "out" / "report.txt").read_text(encoding="utf-8")
-    assert said == f"{text}\nThe page: {tmp_path / 'out' / 'report.html'}\n"
+    assert output == f"{text}\nThe page: {tmp_path / 'out' / 'report.html'}\n"
     assert "<title>" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
-    found = json.loads((tmp_path / "out" / "report.json").read_text(encoding="utf-8"))
-    assert (found["status"], found["inventory"]) == (status, [str(tmp_path / "hosts")])
+    report_ = json.loads((tmp_path / "out" / "report.json").read_text(encoding="utf-8"))
+    assert (report_["status"], report_["inventory"]) == (status, [str(tmp_path / "hosts")])
     if GONE in inventory:
-        assert "gone1: " in said
-        assert "Connection refused" in said
+        assert "gone1: " in output
+        assert "Connection refused" in output
 
 
 def test_a_connection_that_hangs_is_a_row_after_the_time_of_the_task(tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        port = silent.getsockname()[1]
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
         inventory = f"gone1 ansible_host=127.0.0.1 ansible_port={port} ansible_ssh_timeout=60 ansible_ssh_retries=0\n"
         (tmp_path / "hosts").write_text(inventory, encoding="utf-8")
         arguments = ("-i", tmp_path / "hosts", "gone1", "-m", "report_facts", "--task-timeout", "3")
-        done = ansible_programs.run("ansible", *arguments, timeout=60)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "unanswered: no answer within 3 s" in done.stdout
+        completed = ansible_programs.run("ansible", *arguments, timeout=60)
+    assert completed.returncode == 0, completed.stdout + completed.stderr
+    assert "unanswered: no answer within 3 s" in completed.stdout
 
 
 def test_json_for_machines_and_options_of_ansible(tmp_path: Path) -> None:
-    code, said, _ = report(tmp_path, HERE + WRONG + GONE, "--format", "json", "--limit", "build1,data1")
-    states = {entry["host"]: entry["state"] for entry in json.loads(said)["hosts"]}
+    code, output, _ = report(tmp_path, HERE + WRONG + GONE, "--format", "json", "--limit", "build1,data1")
+    states = {entry["host"]: entry["state"] for entry in json.loads(output)["hosts"]}
     assert (code, states) == (3, {"build1": "as planned", "data1": "drift"})
 
 
@@ -77,8 +77,8 @@ def test_without_a_new_report_an_old_one_is_not_printed(tmp_path: Path) -> None:
     (tmp_path / "out").mkdir()
     for name in ("report.txt", "report.json", "report.html"):
         (tmp_path / "out" / name).write_text("{}", encoding="utf-8")
-    code, said, errors = report(tmp_path, HERE, "--syntax-check")
-    assert (code, said) == (1, "")
+    code, output, errors = report(tmp_path, HERE, "--syntax-check")
+    assert (code, output) == (1, "")
     assert "there is no new report" in errors
 
 

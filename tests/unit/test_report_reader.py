@@ -27,19 +27,19 @@ BARE: dict[str, Any] = {"gpus": [], "listed": None}
 @pytest.mark.parametrize("python", HOST_PYTHONS)
 def test_as_a_script_it_prints_one_json_line(python: str) -> None:
     script = host_script.report_reader().encode()
-    done = subprocess.run([python, "-E", "-s", "-"], input=script, check=True, capture_output=True)
-    answer = json.loads(done.stdout)
+    completed = subprocess.run([python, "-E", "-s", "-"], input=script, check=True, capture_output=True)
+    answer = json.loads(completed.stdout)
     assert sorted(answer) == ["facts", "health", "times"]
-    assert done.stdout.count(b"\n") == 1
+    assert completed.stdout.count(b"\n") == 1
 
 
 def test_no_question_computes_loads_a_library_or_reads_packages() -> None:
-    asked = {"driver_runs", *report_reader.ALWAYS, *report_reader.WITH_DRIVER}
+    questions = {"driver_runs", *report_reader.ALWAYS, *report_reader.WITH_DRIVER}
     modules = {name: function.__module__ for name, function in QUESTIONS}
-    assert asked <= set(modules)
-    strange = {compute.__name__, toolkit.__name__, packages.__name__}
-    assert [name for name in asked if modules[name] in strange] == []
-    assert not asked & {"nvml_reachable", "linker_finds_the_driver"}
+    assert questions <= set(modules)
+    modules_of_packages = {compute.__name__, toolkit.__name__, packages.__name__}
+    assert [name for name in questions if modules[name] in modules_of_packages] == []
+    assert not questions & {"nvml_reachable", "linker_finds_the_driver"}
 
 
 def test_a_host_without_gpus_is_asked_nothing() -> None:
@@ -48,41 +48,41 @@ def test_a_host_without_gpus_is_asked_nothing() -> None:
 
 def test_a_host_whose_gpu_does_not_show_any_more_is_asked(tmp_path: Path) -> None:
     machine = gpu_check_hosts.host(tmp_path, gpus=0, gpu_count="1")
-    found = report_reader.health(BARE, True, lambda: machine)
-    (answer,) = [one for one in found["results"] if one["name"] == "gpus_on_pci_as_declared"]
+    health = report_reader.health(BARE, True, lambda: machine)
+    (answer,) = [result for result in health["results"] if result["name"] == "gpus_on_pci_as_declared"]
     assert (answer["outcome"], "the PCI bus shows 0" in answer["message"]) == ("FAIL", True)
 
 
 def test_a_driver_that_does_not_answer_is_asked_nothing_more_and_the_log_is_still_read(tmp_path: Path) -> None:
     xid = (0, "NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus.")
     machine = gpu_check_hosts.host(tmp_path, answers={"nvidia-smi": gpu_check_hosts.NO_DRIVER, "dmesg": xid})
-    found = report_reader.health(WITH_GPU, True, lambda: machine)["results"]
-    outcomes = {one["name"]: one["outcome"] for one in found}
+    results = report_reader.health(WITH_GPU, True, lambda: machine)["results"]
+    outcomes = {result["name"]: result["outcome"] for result in results}
     assert (outcomes["driver_runs"], outcomes["xid"]) == ("FAIL", "FAIL")
     assert not set(outcomes) & set(report_reader.WITH_DRIVER)
 
 
 def test_questions_that_hang_are_ended_and_are_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(report_reader, "HEALTH_TIMEOUT", 0.3)
-    started = time.monotonic()
-    found = report_reader.health(WITH_GPU, True, lambda: time.sleep(60))
-    assert found["problem"].startswith("gpu-check gave no answer within 0.3 s")
-    assert time.monotonic() - started < 30
+    start = time.monotonic()
+    health = report_reader.health(WITH_GPU, True, lambda: time.sleep(60))
+    assert health["problem"].startswith("gpu-check gave no answer within 0.3 s")
+    assert time.monotonic() - start < 30
 
 
 def test_questions_that_fail_altogether_are_the_reason(tmp_path: Path) -> None:
     write(tmp_path, {"/opt/deeplearning/etc/gpu-check.json": "{"})
-    found = report_reader.health(WITH_GPU, True, lambda: report_reader.Host(str(tmp_path)))
-    assert "must be JSON but is not" in found["problem"]
+    health = report_reader.health(WITH_GPU, True, lambda: report_reader.Host(str(tmp_path)))
+    assert "must be JSON but is not" in health["problem"]
 
 
 def test_times_are_those_of_the_link_and_of_what_roles_left(tmp_path: Path) -> None:
     assert host_reader.times(str(tmp_path)) == {"changed": None, "verified": None}
     state = tmp_path / "opt/deeplearning/state"
     state.mkdir(parents=True)
-    for name, moment in (("cuda", 1000), ("verify", 3000)):
+    for name, seconds in (("cuda", 1000), ("verify", 3000)):
         (state / f"{name}.json").write_text("{}", encoding="utf-8")
-        os.utime(state / f"{name}.json", (moment, moment))
+        os.utime(state / f"{name}.json", (seconds, seconds))
     assert host_reader.times(str(tmp_path)) == {"changed": 1000, "verified": 3000}
     (tmp_path / "opt/deeplearning/current").symlink_to("envs/x")
     os.utime(tmp_path / "opt/deeplearning/current", (2000, 2000), follow_symlinks=False)

@@ -70,13 +70,13 @@ def test_files_that_the_controller_has_and_addresses_are_accepted() -> None:
 )
 def test_a_path_that_the_host_lacks_is_refused(groups: tuple[str, ...], name: str, node: dict[str, Any]) -> None:
     answer = {**named({"/opt/x": False}), **node}
-    found = [one for one in problems(make_host(groups=groups, node=answer, **{name: "/opt/x"})) if name in one]
-    assert found == [
+    refusals = [text for text in problems(make_host(groups=groups, node=answer, **{name: "/opt/x"})) if name in text]
+    assert refusals == [
         f'data1: {name} must name what the host has, but there is no "/opt/x". Correct it, or remove it from the inventory.'
     ]
-    for other in ({**named({"/opt/x": True}), **node}, {**changed_node(), **node}):
+    for other_node in ({**named({"/opt/x": True}), **node}, {**changed_node(), **node}):
         assert not any(
-            "must name what" in one for one in problems(make_host(groups=groups, node=other, **{name: "/opt/x"}))
+            "must name what" in text for text in problems(make_host(groups=groups, node=other_node, **{name: "/opt/x"}))
         )
 
 
@@ -103,9 +103,9 @@ def test_an_account_of_the_system_is_refused_unless_the_role_made_it(
     group: str, name: str, account: Any, refused: bool
 ) -> None:
     host = make_host(groups=(group,), node=named(someone=account), **{name: "someone"})
-    found = [one for one in problems(host) if name in one]
-    assert bool(found) is refused
-    assert not found or "someone has " in found[0]
+    account_problems = [problem for problem in problems(host) if name in problem]
+    assert bool(account_problems) is refused
+    assert not account_problems or "someone has " in account_problems[0]
 
 
 @pytest.mark.parametrize(
@@ -122,9 +122,9 @@ def test_an_account_of_the_system_is_refused_unless_the_role_made_it(
     ],
 )
 def test_the_mirror_serves_at_its_address(variables: dict[str, Any], words: str) -> None:
-    found = problems(make_host("mirror1", ("mirror_host",), **variables))
-    assert [one for one in found if words not in one] == []
-    assert len(found) == bool(words)
+    address_problems = problems(make_host("mirror1", ("mirror_host",), **variables))
+    assert [problem for problem in address_problems if words not in problem] == []
+    assert len(address_problems) == bool(words)
 
 
 @pytest.mark.parametrize(
@@ -141,8 +141,8 @@ def test_the_mirror_serves_at_its_address(variables: dict[str, Any], words: str)
     ],
 )
 def test_an_engine_that_cannot_be_built_is_refused_with_its_input(variables: dict[str, Any], words: str) -> None:
-    found = problems(make_host(), make_host("engine1", ("cdsw_engine_host",), **{**ENGINE, **variables}))
-    assert any(words in one for one in found) if words else found == []
+    engine_problems = problems(make_host(), make_host("engine1", ("cdsw_engine_host",), **{**ENGINE, **variables}))
+    assert any(words in problem for problem in engine_problems) if words else engine_problems == []
 
 
 def test_a_group_that_is_nearly_one_of_ours_is_refused() -> None:
@@ -163,17 +163,17 @@ def test_environments_without_a_mirror_host_are_refused() -> None:
 
 @pytest.mark.parametrize("script", [host_script.reader, host_script.report_reader], ids=["plan", "report"])
 def test_a_host_is_asked_for_the_paths_and_accounts_that_its_inputs_name(script: Any, tmp_path: Path) -> None:
-    own = pwd.getpwuid(os.getuid())
+    account = pwd.getpwuid(os.getuid())
     (tmp_path / "jars").mkdir()
     (tmp_path / "jars" / "spark-core_2.11-2.4.0-cdh6.3.4.jar").touch()
-    text = script([str(tmp_path), "/no'where\"", own.pw_name, "nobody-at-all"])
-    done = subprocess.run(
+    text = script([str(tmp_path), "/no'where\"", account.pw_name, "nobody-at-all"])
+    completed = subprocess.run(
         [sys.executable, "-E", "-s", "-"], input=text, capture_output=True, text=True, timeout=60, check=True
     )
-    answer = json.loads(done.stdout)
+    answer = json.loads(completed.stdout)
     assert answer.get("facts", answer)["named"] == {
         "paths": {str(tmp_path): True, "/no'where\"": False},
-        "accounts": {own.pw_name: {"uid": own.pw_uid, "home": own.pw_dir}, "nobody-at-all": None},
+        "accounts": {account.pw_name: {"uid": account.pw_uid, "home": account.pw_dir}, "nobody-at-all": None},
         "sparks": {str(tmp_path): "2.4.0"},
     }
 

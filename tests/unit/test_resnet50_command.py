@@ -65,32 +65,32 @@ def run(ready: Any, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 def report(step: list[float], **more: Any) -> dict[str, Any]:
     seconds = {"input": [0.1, 0.1, 0.1], "compute": [1.0, 3.0, 2.0], "all_reduce": [0.5, 0.5, 9.0], "step": step}
-    found = {"host": "data1", "replicas": 2, "gpus": [], "sum_of_ones": 2.0, "gradient_bytes": 8}
-    return {**found, "seconds": seconds, **more}
+    defaults = {"host": "data1", "replicas": 2, "gpus": [], "sum_of_ones": 2.0, "gradient_bytes": 8}
+    return {**defaults, "seconds": seconds, **more}
 
 
 def test_each_number_of_workers_is_a_job_and_a_row(ready: Any, tmp_path: Path) -> None:
     output = tmp_path / "found.json"
-    more = ["--gpus", "1", "--queue", "vision", "--conf", "spark.x=1", "--image-size", "64", "--batch", "4"]
-    done = run(ready, "--workers", "4,1,2", "--output", str(output), *more)
-    assert done.returncode == 0, done.stderr
-    rows = [line.split() for line in done.stdout.splitlines()[:-1]]
+    more_options = ["--gpus", "1", "--queue", "vision", "--conf", "spark.x=1", "--image-size", "64", "--batch", "4"]
+    completed = run(ready, "--workers", "4,1,2", "--output", str(output), *more_options)
+    assert completed.returncode == 0, completed.stderr
+    rows = [line.split() for line in completed.stdout.splitlines()[:-1]]
     assert rows[1] == list(resnet50.TITLES)
     assert rows[2] == ["1", "1", "2.0", "1.00", "0.100", "1.000", "0.500", "0.400", "2.000", "0", "%"]
     assert [row[:4] for row in rows[3:]] == [["2", "2", "4.0", "1.00"], ["4", "4", "8.0", "1.00"]]
-    found = json.loads(output.read_text())
-    assert (found["environment"], found["networks"], found["gpus"]) == (NEW, [], [])
-    measured = found["resnet50"]
+    measurement = json.loads(output.read_text())
+    assert (measurement["environment"], measurement["networks"], measurement["gpus"]) == (NEW, [], [])
+    measured = measurement["resnet50"]
     assert (measured["image_size"], measured["batch"], measured["rounds"]) == (64, 4, 3)
-    assert [one["workers"] for one in measured["workers"]] == [1, 2, 4]
-    assert "says nothing about GPUs" in done.stdout.splitlines()[-1]
-    assert "Spark says much" not in done.stdout + done.stderr
+    assert [entry["workers"] for entry in measured["workers"]] == [1, 2, 4]
+    assert "says nothing about GPUs" in completed.stdout.splitlines()[-1]
+    assert "Spark says much" not in completed.stdout + completed.stderr
     for line, workers in zip(ready.log.read_text().splitlines(), (1, 2, 4), strict=True):
-        asked = of_jobs.arguments_parser().parse_args(json.loads(line))
-        assert (asked.executors, asked.gpus, asked.queue, asked.memory) == (workers, 1, "vision", 6144)
-        assert (asked.conf, asked.timeout, asked.root) == ([("spark.x", "1")], 3600, str(ready.root))
-        assert asked.result == asked.arguments[0]
-        assert json.loads(asked.arguments[1]) == {"workers": workers, "image_size": 64, "batch": 4, "rounds": 3}
+        options = of_jobs.arguments_parser().parse_args(json.loads(line))
+        assert (options.executors, options.gpus, options.queue, options.memory) == (workers, 1, "vision", 6144)
+        assert (options.conf, options.timeout, options.root) == ([("spark.x", "1")], 3600, str(ready.root))
+        assert options.result == options.arguments[0]
+        assert json.loads(options.arguments[1]) == {"workers": workers, "image_size": 64, "batch": 4, "rounds": 3}
 
 
 def test_the_parts_and_the_remainder_are_the_step_and_the_slowest_worker_of_a_round_counts() -> None:
@@ -110,13 +110,13 @@ def test_an_exchange_beside_the_computation_has_a_negative_remainder() -> None:
 
 
 def test_efficiency_is_by_the_images_of_one_worker() -> None:
-    one = resnet50.row(1, 4, [report([1.0] * 3, replicas=1, sum_of_ones=1.0)], None, [])
-    assert (one["images_per_second"], one["efficiency"]) == (4.0, 1.0)
-    assert resnet50.row(2, 4, [report([1.6] * 3)] * 2, None, [one])["efficiency"] == pytest.approx(5.0 / 8.0)
+    first_row = resnet50.row(1, 4, [report([1.0] * 3, replicas=1, sum_of_ones=1.0)], None, [])
+    assert (first_row["images_per_second"], first_row["efficiency"]) == (4.0, 1.0)
+    assert resnet50.row(2, 4, [report([1.6] * 3)] * 2, None, [first_row])["efficiency"] == pytest.approx(5.0 / 8.0)
     two_gpus = report([2.0] * 3, replicas=4, sum_of_ones=4.0, gpus=["V100", "V100"])
     assert resnet50.row(2, 4, [two_gpus] * 2, None, [])["images_per_second"] == 8.0
-    failed = resnet50.row(1, 4, [], "no", [])
-    assert resnet50.row(2, 4, [report([1.6] * 3)] * 2, None, [failed])["efficiency"] is None
+    failed_row = resnet50.row(1, 4, [], "no", [])
+    assert resnet50.row(2, 4, [report([1.6] * 3)] * 2, None, [failed_row])["efficiency"] is None
 
 
 @pytest.mark.parametrize(
@@ -147,21 +147,21 @@ def test_a_number_that_fails_is_a_row_with_its_cause_and_the_others_are_measured
 ) -> None:
     behave(ready, _2=how)
     output = tmp_path / "found.json"
-    done = run(ready, "--workers", "1,2,4", "--output", str(output))
-    assert (done.returncode, words in done.stdout) == (1, True), done.stdout
+    completed = run(ready, "--workers", "1,2,4", "--output", str(output))
+    assert (completed.returncode, words in completed.stdout) == (1, True), completed.stdout
     rows = json.loads(output.read_text())["resnet50"]["workers"]
-    assert [(one["workers"], one["efficiency"]) for one in rows] == [(1, 1.0), (2, None), (4, 1.0)]
+    assert [(row["workers"], row["efficiency"]) for row in rows] == [(1, 1.0), (2, None), (4, 1.0)]
 
 
 def test_what_was_measured_before_an_interruption_is_kept_and_the_job_is_ended(ready: Any, tmp_path: Path) -> None:
-    waits, ended, output = (tmp_path / name for name in ("waits", "ended", "found.json"))
-    wait = f"open({str(waits)!r}, 'w').close(); time.sleep(60)"
-    behave(ready, _2=f"\ntry:\n    {wait}\nexcept KeyboardInterrupt:\n    open({str(ended)!r}, 'w'); sys.exit(130)")
+    start_marker, marker, output = (tmp_path / name for name in ("waits", "ended", "found.json"))
+    wait = f"open({str(start_marker)!r}, 'w').close(); time.sleep(60)"
+    behave(ready, _2=f"\ntry:\n    {wait}\nexcept KeyboardInterrupt:\n    open({str(marker)!r}, 'w'); sys.exit(130)")
     arguments = ["--resnet50", "--workers", "1,2", "--rounds", "2", "--output", str(output)]
-    status, said = interrupted(command(ready, "benchmark", *arguments), waits.exists)
-    assert (status, "interrupted, and the job was ended" in said) == (130, True), said
-    assert ended.exists()
-    assert [one["workers"] for one in json.loads(output.read_text())["resnet50"]["workers"]] == [1]
+    status, text = interrupted(command(ready, "benchmark", *arguments), start_marker.exists)
+    assert (status, "interrupted, and the job was ended" in text) == (130, True), text
+    assert marker.exists()
+    assert [row["workers"] for row in json.loads(output.read_text())["resnet50"]["workers"]] == [1]
 
 
 @pytest.mark.parametrize(
@@ -180,8 +180,8 @@ def test_what_was_measured_before_an_interruption_is_kept_and_the_job_is_ended(r
 def test_what_cannot_be_measured_is_refused_before_a_job(
     ready: Any, arguments: list[str], code: int, words: str
 ) -> None:
-    done = run(ready, *arguments)
-    assert (done.returncode, done.stdout, words in done.stderr) == (code, "", True), done.stderr
+    completed = run(ready, *arguments)
+    assert (completed.returncode, completed.stdout, words in completed.stderr) == (code, "", True), completed.stderr
     assert not ready.log.exists()
 
 
@@ -202,9 +202,9 @@ def test_which_environments_fit(tmp_path: Path, packages: dict[str, str], words:
     if words is None:
         resnet50.check(str(tmp_path))
         return
-    with pytest.raises(NotReady, match="deeplearning list") as refused:
+    with pytest.raises(NotReady, match="deeplearning list") as error:
         resnet50.check(str(tmp_path))
-    assert words in str(refused.value)
+    assert words in str(error.value)
 
 
 def test_a_wrong_option_of_tfos_submit_ends_all(ready: Any) -> None:
@@ -215,13 +215,13 @@ def test_a_wrong_option_of_tfos_submit_ends_all(ready: Any) -> None:
 
 def test_a_host_that_submits_nothing_says_so(ready: Any) -> None:
     ready.submit.unlink()
-    done = run(ready)
-    assert (done.returncode, "Log in on an edge node." in done.stderr) == (3, True)
+    completed = run(ready)
+    assert (completed.returncode, "Log in on an edge node." in completed.stderr) == (3, True)
 
 
 def test_the_help_explains_the_columns(ready: Any) -> None:
-    done = run(ready, "--help")
-    assert done.returncode == 0
+    answer = run(ready, "--help")
+    assert answer.returncode == 0
     assert all(
-        f"  {name}" in done.stdout for name in resnet50.TITLES if name not in ("workers", "hosts", "images/s", "step")
+        f"  {name}" in answer.stdout for name in resnet50.TITLES if name not in ("workers", "hosts", "images/s", "step")
     )

@@ -48,34 +48,34 @@ true
 @pytest.fixture
 def home(open_directory: Path) -> Path:
     """Of the user nobody, with a key, a JDK of the user's own, a setuid program, and the sources below bazel/."""
-    found = open_directory / "home"
+    directory = open_directory / "home"
     for name in (".ssh", "jdk/bin", ".local/bin", ".local/share", "bazel"):
-        (found / name).mkdir(parents=True)
-    (found / ".ssh/id_rsa").write_text("the key\n")
-    (found / ".local/share/keyring").write_text("the keyring\n")
+        (directory / name).mkdir(parents=True)
+    (directory / ".ssh/id_rsa").write_text("the key\n")
+    (directory / ".local/share/keyring").write_text("the keyring\n")
     for name in ("jdk/bin/tool", ".local/bin/hidden-tool"):
-        (found / name).write_text("#!/bin/sh\necho a ${0##*/}\n")
-        (found / name).chmod(0o755)
-    others = open_directory / "others"
-    others.mkdir(mode=0o777)
-    others.chmod(0o777)
-    (found / "bazel/compile.sh").write_text(HOSTILE % others)
-    for path in [found, *found.rglob("*")]:
+        (directory / name).write_text("#!/bin/sh\necho a ${0##*/}\n")
+        (directory / name).chmod(0o755)
+    shared_directory = open_directory / "others"
+    shared_directory.mkdir(mode=0o777)
+    shared_directory.chmod(0o777)
+    (directory / "bazel/compile.sh").write_text(HOSTILE % shared_directory)
+    for path in [directory, *directory.rglob("*")]:
         os.chown(path, NOBODY, NOBODY)
-    shutil.copy("/usr/bin/id", found / "bazel/sudo")
-    (found / "bazel/sudo").chmod(0o4755)
+    shutil.copy("/usr/bin/id", directory / "bazel/sudo")
+    (directory / "bazel/sudo").chmod(0o4755)
     shutil.copytree(UTILITIES, open_directory / "utilities")
-    return found
+    return directory
 
 
 def compiled(python: str, home: Path, kind: str) -> list[str]:
     argv = [python, "-c", WITHOUT_ANSIBLE + CALLER, str(home.parent / "utilities"), str(home), kind]
-    done = subprocess.run(
+    completed = subprocess.run(
         argv, env={"PATH": "/usr/bin:/bin", "HOME": str(home)}, cwd="/", user=NOBODY, group=NOBODY, extra_groups=[],
         capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
-    assert done.stderr == ""
-    status, output, error = json.loads(done.stdout)
+    assert completed.stderr == ""
+    status, output, error = json.loads(completed.stdout)
     assert status == 0, error
     return output.splitlines()
 
@@ -95,14 +95,14 @@ def interfaces() -> str:
 
 
 def test_without_a_retreat_a_compilation_reaches_everything(home: Path, open_python: str) -> None:
-    found = compiled(open_python, home, "trusted")
-    reached = ["the key", "a tool", "a hidden-tool", "the keyring", "wrote .bashrc", "wrote sudo", "wrote output", "0"]
-    assert found == [*reached, interfaces(), "wrote below tmp"]
+    lines = compiled(open_python, home, "trusted")
+    traces = ["the key", "a tool", "a hidden-tool", "the keyring", "wrote .bashrc", "wrote sudo", "wrote output", "0"]
+    assert lines == [*traces, interfaces(), "wrote below tmp"]
 
 
 def test_a_compilation_has_no_network_no_root_and_no_file_of_the_home(python: str, home: Path) -> None:
-    found = compiled(python, home, "foreign")
-    assert found == ["a tool", "a hidden-tool", "wrote .bashrc", "wrote output", "1"]
+    lines = compiled(python, home, "foreign")
+    assert lines == ["a tool", "a hidden-tool", "wrote .bashrc", "wrote output", "1"]
     assert not (home / ".bashrc").exists(), "it wrote one that went with it"
     assert (home / "bazel/output").read_text() == "foreign\n"
     assert sorted(path.name for path in home.iterdir()) == [".local", ".ssh", "bazel", "jdk"]

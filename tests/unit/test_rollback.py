@@ -69,24 +69,24 @@ def test_the_same_command_ends_where_a_killed_one_was_going(cluster):
         link.unlink()
         link.symlink_to(f"envs/{OLD}")
         activated(cluster / name, OLD, 4)
-    ended = subprocess.Popen(["true"])
-    ended.wait()
+    process = subprocess.Popen(["true"])
+    process.wait()
     for name in ("data1", "data2", "cdsw1"):
-        found = runs.this_run(ended.pid, "rollback.yml", OLD)
-        (cluster / name / ".run.json").write_text(json.dumps(found), encoding="utf-8")
-    code, said = run(cluster)
-    assert (code, active(cluster)) == (0, everywhere(OLD)), said
-    assert f"process {ended.pid} is gone" in said
+        record = runs.this_run(process.pid, "rollback.yml", OLD)
+        (cluster / name / ".run.json").write_text(json.dumps(record), encoding="utf-8")
+    code, output = run(cluster)
+    assert (code, active(cluster)) == (0, everywhere(OLD)), output
+    assert f"process {process.pid} is gone" in output
     assert not list(cluster.glob("*/.run.json"))
 
 
 def test_an_earlier_one_is_named_by_its_name_or_its_stack_and_check_mode_changes_nothing(cluster):
-    two = ("--limit", "data1,cdsw1")
-    code, said = run(cluster, "--check", *two, rollback_to=OLDER)
-    assert (code, active(cluster)) == (0, everywhere(NEW)), said
-    assert f"{NEW} -> {OLDER}" in said
-    code, said = run(cluster, *two, rollback_to="older-stack")
-    assert (code, active(cluster)) == (0, everywhere(NEW) | dict.fromkeys(("data1", "cdsw1"), f"envs/{OLDER}")), said
+    limit = ("--limit", "data1,cdsw1")
+    code, output = run(cluster, "--check", *limit, rollback_to=OLDER)
+    assert (code, active(cluster)) == (0, everywhere(NEW)), output
+    assert f"{NEW} -> {OLDER}" in output
+    code, output = run(cluster, *limit, rollback_to="older-stack")
+    assert (code, active(cluster)) == (0, everywhere(NEW) | dict.fromkeys(("data1", "cdsw1"), f"envs/{OLDER}")), output
 
 
 def test_hosts_where_it_is_gone_or_damaged_or_cannot_be_read_keep_all_and_are_named(cluster):
@@ -95,38 +95,38 @@ def test_hosts_where_it_is_gone_or_damaged_or_cannot_be_read_keep_all_and_are_na
     shutil.rmtree(next((cluster / "data2" / "envs" / f"{OLD}.1").glob("lib/python*")))
     (cluster / "cdsw1" / "current").unlink()
     (cluster / "cdsw1" / "current").mkdir()
-    code, said = run(cluster, rollback_to="old-stack")
-    assert code == 2, said
-    assert "edge1: old-stack is not installed" in said
-    assert f"data2: {OLD}: " in said
-    assert f"cdsw1: {cluster / 'cdsw1' / 'current'} must be a link to the active environment" in said
-    assert "No host was changed" in said
+    code, output = run(cluster, rollback_to="old-stack")
+    assert code == 2, output
+    assert "edge1: old-stack is not installed" in output
+    assert f"data2: {OLD}: " in output
+    assert f"cdsw1: {cluster / 'cdsw1' / 'current'} must be a link to the active environment" in output
+    assert "No host was changed" in output
     assert all(os.readlink(cluster / name / "current") == f"envs/{NEW}" for name in ("data1", "data2", "edge1"))
 
 
 def test_the_hosts_of_one_cluster_go_back_to_one_environment(cluster):
     activated(cluster / "edge1", OLDER, 5)
     activated(cluster / "edge1", NEW, 6)
-    code, said = run(cluster)
-    assert (code, active(cluster)) == (2, everywhere(NEW)), said
-    assert f"data_nodes and edge_nodes would go back to {OLD}, {OLDER}" in said
+    code, output = run(cluster)
+    assert (code, active(cluster)) == (2, everywhere(NEW)), output
+    assert f"data_nodes and edge_nodes would go back to {OLD}, {OLDER}" in output
 
 
 def test_a_host_without_an_earlier_one_is_told_so(cluster, stages):
     shutil.rmtree(cluster / "cdsw1")
     shutil.copytree(stages["active"], cluster / "cdsw1", symlinks=True)
-    code, said = run(cluster)
+    code, output = run(cluster)
     assert code == 2
-    assert f"cdsw1: no other environment was active (installed: {NEW})" in said
-    code, said = run(cluster, "--limit", "!cdsw1")
-    assert code == 0, said
+    assert f"cdsw1: no other environment was active (installed: {NEW})" in output
+    code, output = run(cluster, "--limit", "!cdsw1")
+    assert code == 0, output
     assert active(cluster) == {**everywhere(OLD), "cdsw1": f"envs/{NEW}"}
 
 
 def test_an_unreachable_host_holds_nobody_back_and_keeps_what_it_has(cluster):
     ansible_programs.change_host(cluster / "hosts.yml", "data2", ansible_programs.UNREACHABLE)
-    code, said = run(cluster)
-    assert code == 4, said  # Ansible's status for unreachable hosts
+    code, output = run(cluster)
+    assert code == 4, output  # Ansible's status for unreachable hosts
     assert active(cluster) == {**everywhere(OLD), "data2": f"envs/{NEW}"}
 
 
@@ -134,16 +134,16 @@ def test_a_host_that_hangs_is_named_and_left_out_and_the_others_go_back(cluster)
     """The limits are those of the playbook, but a question may take 30 s here, not 60."""
     playbook = ansible_programs.playbook_for_directories("rollback.yml", cluster)
     playbook.write_text(playbook.read_text(encoding="utf-8").replace("timeout: 60", "timeout: 30"), encoding="utf-8")
-    hangs = cluster / "ssh"
-    hangs.write_text("#!/bin/sh\n[ $# -lt 3 ] || exec sleep 600\n", encoding="utf-8")
-    hangs.chmod(0o755)
-    own = {"ansible_connection": "ssh", "ansible_ssh_executable": str(hangs)}
-    ansible_programs.change_host(cluster / "hosts.yml", "data2", own)
-    code, said = ansible_programs.play("-i", cluster / "hosts.yml", playbook)
-    assert code == 2, said
+    ssh = cluster / "ssh"
+    ssh.write_text("#!/bin/sh\n[ $# -lt 3 ] || exec sleep 600\n", encoding="utf-8")
+    ssh.chmod(0o755)
+    variables = {"ansible_connection": "ssh", "ansible_ssh_executable": str(ssh)}
+    ansible_programs.change_host(cluster / "hosts.yml", "data2", variables)
+    code, text = ansible_programs.play("-i", cluster / "hosts.yml", playbook)
+    assert code == 2, text
     assert active(cluster) == {**everywhere(OLD), "data2": f"envs/{NEW}"}
     assert (
-        "data2 did not answer within 60 s and keep what is active there. The other hosts go back without them." in said
+        "data2 did not answer within 60 s and keep what is active there. The other hosts go back without them." in text
     )
 
 
@@ -157,8 +157,8 @@ def test_a_full_disk_does_not_prevent_the_way_back(tmp_path, small, stages):
     assert run_module("environment_activate", **back)["activated"]
     assert os.readlink(root / "current") == f"envs/{OLD}"
     subprocess.run(["dd", "if=/dev/zero", f"of={root}/more", "bs=4096"], capture_output=True, check=False)
-    refused = run_module("environment_activate", root=str(root), path=str(root / "envs" / NEW), state="ready")
-    assert "No space left" in refused["msg"], "nothing is reserved any more"
+    refusal = run_module("environment_activate", root=str(root), path=str(root / "envs" / NEW), state="ready")
+    assert "No space left" in refusal["msg"], "nothing is reserved any more"
 
 
 def settled(root: Path, name: str) -> None:
@@ -193,23 +193,23 @@ def test_after_a_switch_that_one_host_failed_all_go_back_with_their_receipts_and
         settled(cluster / name, NEW)
     (cluster / "edge1" / "bin" / "gpu-check").write_text("another program, installed since")
     (cluster / "edge1" / ".new-current").mkdir()  # no rename can replace it
-    code, said = run(cluster)
-    assert (code, active(cluster)) == (2, everywhere(NEW)), said
-    assert f"but edge1 did not switch. data1 is back at {NEW}." in said
+    code, output = run(cluster)
+    assert (code, active(cluster)) == (2, everywhere(NEW)), output
+    assert f"but edge1 did not switch. data1 is back at {NEW}." in output
     assert of_gpu_check(cluster / "data1") == (f"driver of {NEW}", NEW)
     (cluster / "edge1" / ".new-current").rmdir()
-    code, said = run(cluster)
-    assert (code, active(cluster)) == (0, everywhere(OLD)), "the order of activations is as before: " + said
-    assert "Set deeplearning_request to old-stack in the inventory" in said
-    assert f"{NEW} -> {OLD}" in said
+    code, output = run(cluster)
+    assert (code, active(cluster)) == (0, everywhere(OLD)), "the order of activations is as before: " + output
+    assert "Set deeplearning_request to old-stack in the inventory" in output
+    assert f"{NEW} -> {OLD}" in output
     assert all((cluster / name / "envs" / OLDER).is_dir() for name in GROUPS)
     assert of_gpu_check(cluster / "data1") == (f"driver of {OLD}", OLD)
     assert json.loads((cluster / "data1" / "state" / "verify.json").read_text())["digest"] == OLD
     assert of_gpu_check(cluster / "edge1") == (f"driver of {NEW}", NEW), (
         "if the host was changed since, the roles run again"
     )
-    code, said = run(cluster)
-    assert (code, active(cluster)) == (0, everywhere(NEW)), said
+    code, output = run(cluster)
+    assert (code, active(cluster)) == (0, everywhere(NEW)), output
     assert of_gpu_check(cluster / "data1") == (f"driver of {NEW}", NEW)
 
 
