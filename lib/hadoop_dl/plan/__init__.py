@@ -68,28 +68,28 @@ def make_plan(
     return plan
 
 
-def usable_hosts(made: Plan, hosts: Sequence[Host], repository: Path) -> list[Host]:
+def usable_hosts(plan: Plan, hosts: Sequence[Host], repository: Path) -> list[Host]:
     """The hosts that answered and whose inputs can be used, with the inputs' values; what is wrong with the others is added to the plan."""
     answers = {host.name: inputs.check(host.variables, repository) for host in hosts}
     for host in hosts:
         answer = answers[host.name]
-        made.tell(host.name, answer.problems, [*answer.warnings, *listed_warnings(host)])
+        plan.tell(host.name, answer.problems, [*answer.warnings, *listed_warnings(host)])
     hosts = [replace(host, variables={**host.variables, **answers[host.name].values}) for host in hosts]
-    group_problems(made, hosts)
-    without_answer(made, [host for host in hosts if host.facts is None])
+    group_problems(plan, hosts)
+    without_answer(plan, [host for host in hosts if host.facts is None])
     return [host for host in hosts if host.facts is not None and not answers[host.name].problems]
 
 
 def decide(
-    hosts: Sequence[Host], wanted: Mapping[str, Target], additional: Mapping[str, Sequence[Target]], run: Run
+    hosts: Sequence[Host], targets: Mapping[str, Target], additional: Mapping[str, Sequence[Target]], run: Run
 ) -> Run:
     """The run with what is decided for all of its hosts together."""
-    site = workbench.deployment(hosts, wanted, additional)
-    requested, problems = builds.requested(hosts, wanted) if run.building else ([], site.problems)
+    site = workbench.deployment(hosts, targets, additional)
+    requested, problems = builds.requested(hosts, targets) if run.building else ([], site.problems)
     environments = sorted(
         {
             (item.lock.stack, item.python, item.environment)
-            for item in chain(wanted.values(), *additional.values())
+            for item in chain(targets.values(), *additional.values())
             if item.lock
         }
         | {(build.stack.name, build.python, "") for build in requested if build.stack.record(build.python) is None}
@@ -106,32 +106,32 @@ def decide(
     )
 
 
-def examine(made: Plan, case: Case) -> None:
+def examine(plan: Plan, case: Case) -> None:
     """Add why the host's request cannot be met."""
     host, host_target = case.host, case.wanted
     uses_hadoop = host_target.stack is None or host_target.stack.uses_hadoop
-    made.tell(host.name, [*host_target.problems, *host_problems(host, [host_target, *case.additional])])
-    made.tell(host.name, requirements.problems(host, case.run.repository, uses_hadoop))
+    plan.tell(host.name, [*host_target.problems, *host_problems(host, [host_target, *case.additional])])
+    plan.tell(host.name, requirements.problems(host, case.run.repository, uses_hadoop))
     if uses_hadoop and concerns("hadoop_client", host):
-        made.tell(host.name, kerberos.problems(host))
+        plan.tell(host.name, kerberos.problems(host))
     for component in COMPONENTS.values():
         if component.concerns(host):
-            component.examine(made, case)
-    made.tell(host.name, warnings=[*added_warnings(host), *maintenance_warnings(host)])
+            component.examine(plan, case)
+    plan.tell(host.name, warnings=[*added_warnings(host), *maintenance_warnings(host)])
 
 
-def without_answer(made: Plan, hosts: Sequence[Host]) -> None:
+def without_answer(plan: Plan, hosts: Sequence[Host]) -> None:
     """Hosts that cannot be reached, and those whose answer has no sense, are left out; each of the latter is named with its reason."""
-    made.unreachable = [host.name for host in hosts]
-    made.warnings += [f"{host.name}: {host.problem} It is left out." for host in hosts if host.problem]
+    plan.unreachable = [host.name for host in hosts]
+    plan.warnings += [f"{host.name}: {host.problem} It is left out." for host in hosts if host.problem]
     silent = ", ".join(host.name for host in hosts if not host.problem)
     if any(host.variables.get("deeplearning_unreachable", "continue") == "stop" for host in hosts):
-        made.problems.append(
-            f"{', '.join(made.unreachable)} cannot be reached or read, but deeplearning_unreachable is 'stop'. "
+        plan.problems.append(
+            f"{', '.join(plan.unreachable)} cannot be reached or read, but deeplearning_unreachable is 'stop'. "
             "Repair them, exclude them with --limit, or set deeplearning_unreachable: continue."
         )
     elif silent:
-        made.warnings.append(f"{silent}: unreachable and skipped. The other hosts continue.")
+        plan.warnings.append(f"{silent}: unreachable and skipped. The other hosts continue.")
 
 
 def engines(hosts: Sequence[Host]) -> tuple[list[tuple[str, str]], list[str]]:
@@ -168,7 +168,7 @@ def resolved(hosts: Sequence[Host], names: Mapping[str, str]) -> dict[str, Targe
     return targets
 
 
-def beside(hosts: Sequence[Host], wanted: Mapping[str, Target]) -> dict[str, tuple[Target, ...]]:
+def beside(hosts: Sequence[Host], targets: Mapping[str, Target]) -> dict[str, tuple[Target, ...]]:
     """The environments that each host gets beside the active one."""
     lists = {host.name: host.variables.get("deeplearning_additional_stacks") or [] for host in hosts}
     targets_by_host: dict[str, list[Target]] = {host.name: [] for host in hosts}
@@ -179,9 +179,9 @@ def beside(hosts: Sequence[Host], wanted: Mapping[str, Target]) -> dict[str, tup
             if name in lists[host.name]
         ]
         for host, host_target in resolved(asking, {}).items():
-            if host_target.problems or host_target.environment != wanted[host].environment:
+            if host_target.problems or host_target.environment != targets[host].environment:
                 targets_by_host[host].append(host_target)
-    return {name: tuple(targets) for name, targets in targets_by_host.items()}
+    return {name: tuple(host_targets) for name, host_targets in targets_by_host.items()}
 
 
 def settled(hosts: Sequence[Host]) -> dict[str, str]:
@@ -198,15 +198,15 @@ def settled(hosts: Sequence[Host]) -> dict[str, str]:
     return names_by_host
 
 
-def add_host(made: Plan, case: Case) -> None:
+def add_host(plan: Plan, case: Case) -> None:
     """Add one host's entry and its rows."""
     host, host_target = case.host, case.wanted
     names = BUILDING if case.run.building else tuple(COMPONENTS)
     components = [COMPONENTS[name] for name in names if COMPONENTS[name].concerns(host)]
     for component in components:
         if component.has_work(case):
-            add_row(made, case, component)
-    case.part = made.hosts[host.name] = {
+            add_row(plan, case, component)
+    case.part = plan.hosts[host.name] = {
         **host_target.part,
         "additional": [],
         "mirror_environments": [],
@@ -216,11 +216,11 @@ def add_host(made: Plan, case: Case) -> None:
         "build": {},
     }
     for component in components:
-        component.publish(made, case)
+        component.publish(plan, case)
     if uses_login(case):
         case.needs += [kerberos.LOGIN] if kerberos.logs_in(host) else []
-        made.tell(host.name, warnings=kerberos.warnings(host))
-    made.tell(host.name, **{"warnings" if case.needs else "notes": host_target.warnings})
+        plan.tell(host.name, warnings=kerberos.warnings(host))
+    plan.tell(host.name, **{"warnings" if case.needs else "notes": host_target.warnings})
 
 
 def uses_login(case: Case) -> bool:
@@ -230,11 +230,11 @@ def uses_login(case: Case) -> bool:
     return bool(steps) and stack is not None and stack.uses_hadoop and kerberos.is_secure(case.host)
 
 
-def add_row(made: Plan, case: Case, component: Component) -> None:
+def add_row(plan: Plan, case: Case, component: Component) -> None:
     """Compare a component with what the host has of it."""
     row, follows = component.compare(case), component.follows(case.needs)
     if row is None and case.host.variables.get("apply") == "all":
         row = case.row(component.name, "as requested", "as requested", "apply=all")
     if row or follows:
         case.needs += [name for name in (*component.layer, component.name) if name not in case.needs]
-    made.rows += [row] if row and not follows else []
+    plan.rows += [row] if row and not follows else []

@@ -44,10 +44,10 @@ class AdditionalEnvironments(Component):
         ]
 
 
-def wheel_problems(case: Case, wanted: Target) -> list[str]:
+def wheel_problems(case: Case, target: Target) -> list[str]:
     """Why a wheel that the site builds cannot be installed on the host."""
-    if case.run.building or wanted.stack is None or not wanted.stack.is_built or wanted.problems:
+    if case.run.building or target.stack is None or not target.stack.is_built or target.problems:
         return []
-    if wanted.record is None:
-        return [builds.missing_sentence(wanted.stack)]
-    return builds.fit_problems(wanted.record, case.facts)
+    if target.record is None:
+        return [builds.missing_sentence(target.stack)]
+    return builds.fit_problems(target.record, case.facts)

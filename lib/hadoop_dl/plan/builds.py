@@ -62,12 +62,12 @@ def cuda_part(data: Json) -> Json:
     }
 
 
-def requested(hosts: Sequence[Host], wanted: Mapping[str, Target]) -> tuple[list[Build], list[str]]:
+def requested(hosts: Sequence[Host], targets: Mapping[str, Target]) -> tuple[list[Build], list[str]]:
     """The wheels that the hosts of this run require, and the reasons why one cannot be built."""
     users: dict[tuple[str, str], list[Host]] = {}
     stacks: dict[str, Stack] = {}
     for host in hosts:
-        stack, python = wanted[host.name].stack, wanted[host.name].python
+        stack, python = targets[host.name].stack, targets[host.name].python
         if stack and stack.is_built and python:
             users.setdefault((stack.name, python), []).append(host)
             stacks[stack.name] = stack
@@ -77,7 +77,7 @@ def requested(hosts: Sequence[Host], wanted: Mapping[str, Target]) -> tuple[list
         ]
     builds: list[Build] = []
     problems: list[str] = []
-    for (name, python), targets in sorted(users.items()):
+    for (name, python), wheel_hosts in sorted(users.items()):
         builder = builder_of(stacks[name], python, hosts)
         if builder is None:
             problems.append(
@@ -89,9 +89,9 @@ def requested(hosts: Sequence[Host], wanted: Mapping[str, Target]) -> tuple[list
                 f"{builder.name} builds one wheel at a time, but {name} is the second. Run the playbook once for each stack, with --limit."
             )
         else:
-            features, capabilities = common_features(targets), all_capabilities(targets)
+            features, capabilities = common_features(wheel_hosts), all_capabilities(wheel_hosts)
             interpreter = builder.known.pythons[python]
-            names = tuple(host.name for host in targets)
+            names = tuple(host.name for host in wheel_hosts)
             builds.append(Build(builder.name, stacks[name], python, interpreter, names, features, capabilities))
     return builds, problems
 
@@ -157,9 +157,9 @@ def fit_problems(record: Record, facts: HostFacts) -> list[str]:
     return problems
 
 
-def gpu_problems(found: Json, facts: HostFacts) -> list[str]:
+def gpu_problems(wheel: Json, facts: HostFacts) -> list[str]:
     """GPUs that are older than all that the wheel was compiled for; newer ones compile its PTX when they first use it."""
-    compiled = found["cuda"].get("capabilities") if found["cuda"] else None
+    compiled = wheel["cuda"].get("capabilities") if wheel["cuda"] else None
     if not compiled:
         return []
     old = [cc for cc in capabilities(facts) if all(numbers(cc) < numbers(wheel_cc) for wheel_cc in compiled)]

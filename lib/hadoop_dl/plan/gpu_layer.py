@@ -15,9 +15,9 @@ Json = dict[str, Any]
 GROUPS = (*target.ENVIRONMENT_GROUPS, "build_hosts")
 
 
-def has(role: str, version: str, found: Sequence[str]) -> bool:
+def has(role: str, version: str, installed: Sequence[str]) -> bool:
     """Whether this version is among them; a package's fourth number may be missing from its files' names."""
-    return version in found or (role == "cudnn" and ".".join(version.split(".")[:3]) in found)
+    return version in installed or (role == "cudnn" and ".".join(version.split(".")[:3]) in installed)
 
 
 def difference(role: str, versions: Sequence[str], facts: HostFacts) -> str | None:
@@ -33,12 +33,12 @@ def difference(role: str, versions: Sequence[str], facts: HostFacts) -> str | No
     return "; ".join(reasons) or None
 
 
-def driver_difference(versions: Sequence[str], found: Sequence[str], facts: HostFacts) -> str | None:
+def driver_difference(versions: Sequence[str], installed: Sequence[str], facts: HostFacts) -> str | None:
     if not versions:
-        return "no longer requested" if found else None
-    if not found:
+        return "no longer requested" if installed else None
+    if not installed:
         return "missing"
-    if list(versions) != list(found):
+    if list(versions) != list(installed):
         return "another version is installed"
     kernel = facts.kernel
     may_run = [release for release in kernel.installed if release in (kernel.running, kernel.default_boot)]

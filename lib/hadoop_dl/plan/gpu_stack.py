@@ -40,7 +40,7 @@ class GpuHost:
     @property
     def newest(self) -> GpuHost:
         """The host with the stack that needs the newest driver."""
-        return max(self.each, key=lambda one: numbers(one.required("driver_min") or "0"))
+        return max(self.each, key=lambda view: numbers(view.required("driver_min") or "0"))
 
     @property
     def variables(self) -> Mapping[str, Any]:
@@ -134,7 +134,7 @@ def libraries_of_stacks(role: str, host: GpuHost) -> list[Any] | None:
     libraries: dict[str, Any] = {}
     for item in (item for answer in answers for item in answer):
         previous = libraries.pop(place(role, item), item)
-        libraries[place(role, item)] = max(previous, item, key=lambda one: numbers(versions([one])[0]))
+        libraries[place(role, item)] = max(previous, item, key=lambda library: numbers(versions([library])[0]))
     return list(libraries.values()) if answers else None
 
 
@@ -183,16 +183,16 @@ def there(role: str, facts: HostFacts) -> list[str]:
     return [version for version in (facts.cuda.cudnn if role == "cudnn" else facts.cuda.nccl) if "." in version]
 
 
-def serves(role: str, required: str, found: str) -> bool:
+def serves(role: str, required: str, version: str) -> bool:
     """Whether a version on the host serves what the stack was built with.
 
     CUDA: exactly the same before 11, then any of the major number. cuDNN: the same major number and no older minor.
     NCCL: the same major number and no older release.
     """
     if role == "cuda":
-        return required == found or (numbers(required)[0] >= 11 and numbers(required)[0] == numbers(found)[0])
+        return required == version or (numbers(required)[0] >= 11 and numbers(required)[0] == numbers(version)[0])
     parts = 2 if role == "cudnn" else 3
-    return numbers(required)[0] == numbers(found)[0] and numbers(found)[:parts] >= numbers(required)[:parts]
+    return numbers(required)[0] == numbers(version)[0] and numbers(version)[:parts] >= numbers(required)[:parts]
 
 
 @cache

@@ -148,8 +148,8 @@ def open_archives(repository: Path) -> Mapping[str, Json]:
     return archives
 
 
-def lacks_archive(item: Any, archives: Mapping[str, Json], known: Mapping[str, Json]) -> bool:
+def lacks_archive(item: Any, archives: Mapping[str, Json], role_archives: Mapping[str, Json]) -> bool:
     """Whether neither the site nor, for cuDNN, the role names the file and its sha256."""
     if isinstance(item, str):
         return item not in archives
-    return not {"file", "sha256"} <= archive_of(item["version"], item["cuda"], archives, known).keys()
+    return not {"file", "sha256"} <= archive_of(item["version"], item["cuda"], archives, role_archives).keys()

@@ -140,8 +140,8 @@ def misspelt(name: str, repository: Path) -> str:
     return nearest[0] if nearest else ""
 
 
-def sentence(given: Input, refused: Refused) -> str:
-    value = "a value that is not shown" if given.limits.get("secret") else shown(refused.value)
+def sentence(option: Input, error: Refused) -> str:
+    value = "a value that is not shown" if option.limits.get("secret") else shown(error.value)
     return (
-        f"{given.name} must be {refused.accepted}, but is {value}. Correct it in the inventory or on the command line."
+        f"{option.name} must be {error.accepted}, but is {value}. Correct it in the inventory or on the command line."
     )

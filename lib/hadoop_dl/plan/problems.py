@@ -15,24 +15,24 @@ DISK_NEEDED_MB = 5000  # an environment of TensorFlow 2.15 takes 2.6 GB, and the
 TFOS_GROUPS = ("data_nodes", "edge_nodes")  # one job's driver and executors: they need one environment
 
 
-def group_problems(made: Plan, hosts: Sequence[Host]) -> None:
+def group_problems(plan: Plan, hosts: Sequence[Host]) -> None:
     """A problem that names the hosts in none of this project's groups: they get nothing. A group that is nearly one of them is a mistake."""
     strangers = [host.name for host in hosts if not set(host.groups) & set(GROUPS)]
     for host in (host for host in hosts if host.name in strangers and len(strangers) < len(hosts)):
         near = [(group, match) for group in host.groups for match in get_close_matches(group, GROUPS, n=1, cutoff=0.85)]
-        made.problems += [
+        plan.problems += [
             f"{host.name}: it must be in one of the groups {', '.join(GROUPS)}, but is in {group}. Rename that group to {match}, or give it a name that is "
             "not nearly the same."
             for group, match in near[:1]
         ]
     if strangers and len(strangers) == len(hosts):
-        made.problems.append(
+        plan.problems.append(
             f"At least one host must be in one of the groups {', '.join(GROUPS)}, but {shorten(strangers)} "
             f"{'is' if len(strangers) == 1 else 'are'} in none. Correct the groups' names in the inventory."
         )
     else:
         text = f"in none of the groups {', '.join(GROUPS)}, so nothing is installed there."
-        made.warnings += [f"{host.name}: {text}" for host in hosts if host.name in strangers]
+        plan.warnings += [f"{host.name}: {text}" for host in hosts if host.name in strangers]
 
 
 def mirror_problems(hosts: Sequence[Host], mirrors: Sequence[str]) -> list[str]:
@@ -178,12 +178,12 @@ def cdsw_problems(hosts: Sequence[Host]) -> list[str]:
     ]
 
 
-def cluster_problems(hosts: Sequence[Host], wanted: Mapping[str, Target]) -> list[str]:
+def cluster_problems(hosts: Sequence[Host], targets: Mapping[str, Target]) -> list[str]:
     """Problems that only show when hosts are compared with each other."""
     environments: dict[str, list[str]] = {}
     for host in hosts:
-        environment = wanted[host.name].environment
-        if environment and set(host.groups) & set(TFOS_GROUPS) and wanted[host.name].data.get("tensorflowonspark"):
+        environment = targets[host.name].environment
+        if environment and set(host.groups) & set(TFOS_GROUPS) and targets[host.name].data.get("tensorflowonspark"):
             environments.setdefault(environment, []).append(host.name)
     problems = cdsw_problems(hosts)
     if len(environments) < 2:
@@ -197,13 +197,15 @@ def cluster_problems(hosts: Sequence[Host], wanted: Mapping[str, Target]) -> lis
 
 
 def cluster_warnings(
-    hosts: Sequence[Host], wanted: Mapping[str, Target], additional: Mapping[str, Sequence[Target]]
+    hosts: Sequence[Host], targets: Mapping[str, Target], additional: Mapping[str, Sequence[Target]]
 ) -> Iterator[str]:
     """One for each environment beside the active one that only some of the hosts get on which its jobs would run."""
     cluster = [host.name for host in hosts if set(host.groups) & set(TFOS_GROUPS)]
-    environments = {name: {item.environment for item in (wanted[name], *additional.get(name, ()))} for name in cluster}
-    targets = {item.environment: item for name in cluster for item in additional.get(name, ()) if not item.problems}
-    for environment, item in sorted(targets.items()):
+    environments = {name: {item.environment for item in (targets[name], *additional.get(name, ()))} for name in cluster}
+    additional_targets = {
+        item.environment: item for name in cluster for item in additional.get(name, ()) if not item.problems
+    }
+    for environment, item in sorted(additional_targets.items()):
         other_hosts = [name for name in cluster if environment not in environments[name]]
         if other_hosts and item.stack and "tensorflowonspark" in item.parts:
             yield (

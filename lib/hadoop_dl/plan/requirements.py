@@ -47,23 +47,23 @@ def naming(repository: Path) -> dict[str, Input]:
     return inputs
 
 
-def missing_files(given: Mapping[str, Input], variables: Mapping[str, Any], repository: Path) -> Iterator[str]:
-    for name, option in given.items():
+def missing_files(inputs: Mapping[str, Input], variables: Mapping[str, Any], repository: Path) -> Iterator[str]:
+    for name, option in inputs.items():
         for file in controller_files(option, variables[name]):
             if not any(path.is_file() for path in places(file, repository)):
                 yield f"{name} must name a file on the controller, but there is no {shown(file)}. Put it there, or correct the path."
 
 
-def controller_files(given: Input, value: Any) -> list[str]:
+def controller_files(option: Input, value: Any) -> list[str]:
     """The files on the controller that an input names; other addresses are not read here."""
-    if given.name == "mirror_package_sets":
+    if option.name == "mirror_package_sets":
         return package_set_keys(value)
-    if given.limits.get("exists") == "controller":
+    if option.limits.get("exists") == "controller":
         return [value]
-    archives = [value] if given.limits.get("form") == "archive" else []
-    archives += value.values() if given.limits.get("values") == "archive" else []
+    archives = [value] if option.limits.get("form") == "archive" else []
+    archives += value.values() if option.limits.get("values") == "archive" else []
     files = [archive["file"] for archive in archives if "file" in archive] + (
-        [value] if given.limits.get("form") == "source" else []
+        [value] if option.limits.get("form") == "source" else []
     )
     return [file for file in files if "://" not in file]
 
@@ -77,7 +77,7 @@ def places(file: str, repository: Path) -> list[Path]:
     return [Path.cwd() / path, *(base / below / path for base in bases for below in ("files", "."))]
 
 
-def missing_paths(given: Mapping[str, Input], host: Host, uses_hadoop: bool) -> Iterator[str]:
+def missing_paths(inputs: Mapping[str, Input], host: Host, uses_hadoop: bool) -> Iterator[str]:
     paths = host.known.named.paths if host.known.named else {}
     concerned = {
         "hadoop_client": uses_hadoop and concerns("hadoop_client", host),
@@ -86,7 +86,7 @@ def missing_paths(given: Mapping[str, Input], host: Host, uses_hadoop: bool) -> 
         "": concerns("tensorflowonspark", host),  # spark_home
         "hadoop_keytab": uses_hadoop and concerns("hadoop_client", host),
     }
-    for name, option in given.items():
+    for name, option in inputs.items():
         path = host.variables[name]
         if (
             option.limits.get("exists") == "host"

@@ -26,7 +26,7 @@ def obstacle(case: Case) -> str:
     return ""
 
 
-def arrange(made: Plan, cases: Sequence[Case], run: Run) -> None:
+def arrange(plan: Plan, cases: Sequence[Case], run: Run) -> None:
     """Add the needs of hosts that read wheels in HDFS, and of one that puts there what is missing. Their other needs are complete."""
     asking = [
         case
@@ -36,7 +36,7 @@ def arrange(made: Plan, cases: Sequence[Case], run: Run) -> None:
     obstacles = {case.host.name: obstacle(case) for case in asking}
     if asking and all(obstacles.values()):
         listed = shorten([f"{name} has {reason}" for name, reason in obstacles.items()])
-        made.problems.append(
+        plan.problems.append(
             f"environment_source: hdfs requires a host of this run that can read and write HDFS, but {listed}. Correct that on one of them, or set "
             "environment_source: mirror."
         )
@@ -45,7 +45,7 @@ def arrange(made: Plan, cases: Sequence[Case], run: Run) -> None:
     readers = [case for case in installing if not obstacles[case.host.name]]
     for case in installing:
         if reason := obstacles[case.host.name]:
-            made.tell(case.host.name, warnings=[f"its wheels come from the mirror, because it has {reason}."])
+            plan.tell(case.host.name, warnings=[f"its wheels come from the mirror, because it has {reason}."])
     for case in readers:
         case.needs.append(READS)
     if readers:
@@ -55,7 +55,7 @@ def arrange(made: Plan, cases: Sequence[Case], run: Run) -> None:
         requested = {pair for case in readers for pair in pairs(case)}
         kept_pairs = {*map(tuple, run.kept), *((stack, python) for stack, python, _ in run.environments)}
         putting.part["wheels"] = {"published": sorted(map(list, requested)), "kept": sorted(map(list, kept_pairs))}
-        made.source = f" Wheels come from HDFS on {len(readers)} hosts; {putting.host.name} puts there what is missing."
+        plan.source = f" Wheels come from HDFS on {len(readers)} hosts; {putting.host.name} puts there what is missing."
 
 
 def pairs(case: Case) -> list[tuple[Any, ...]]:

@@ -44,7 +44,7 @@ class Deployment:
 
 
 def deployment(
-    hosts: Sequence[Host], wanted: Mapping[str, Target], additional: Mapping[str, Sequence[Target]]
+    hosts: Sequence[Host], targets: Mapping[str, Target], additional: Mapping[str, Sequence[Target]]
 ) -> Deployment:
     """Decide for all hosts that have the workbench."""
     cdsw_site = Deployment()
@@ -79,7 +79,7 @@ def deployment(
         text = f"CDSW {release} does not divide GPUs, but MIG is enabled on {', '.join(divided)}. Disable it there: nvidia-smi -mig 0"
         (cdsw_site.problems if row.mig is False else cdsw_site.warnings).append(text)
     drivers = {
-        host.name: driver(GpuHost(host, wanted[host.name], tuple(additional.get(host.name, ())))) for host in gpu_hosts
+        host.name: driver(GpuHost(host, targets[host.name], tuple(additional.get(host.name, ())))) for host in gpu_hosts
     }
     without = [name for name, version in drivers.items() if not version]
     if without:
@@ -112,18 +112,18 @@ def driver(host: GpuHost) -> str:
     return str(next(iter([*requested_versions, *gpu_stack.there("nvidia_driver", host.facts)]), ""))
 
 
-def settings_hold(item: Workbench, wanted: Mapping[str, str]) -> bool:
+def settings_hold(item: Workbench, values: Mapping[str, str]) -> bool:
     """Whether CDSW runs with these values in its cdsw.conf, as far as this project changed it."""
-    return not item.restart_pending and all(item.settings.get(name) == value for name, value in wanted.items())
+    return not item.restart_pending and all(item.settings.get(name) == value for name, value in values.items())
 
 
-def ask_master(made: Plan, members: Sequence[Host], site: Deployment) -> None:
+def ask_master(plan: Plan, members: Sequence[Host], site: Deployment) -> None:
     """A worker is complete only if the master's table has it, so the master takes part wherever one of them does."""
-    needing = [host for host in members if "cdsw" in made.hosts[host.name]["needs"]]
+    needing = [host for host in members if "cdsw" in plan.hosts[host.name]["needs"]]
     for host in members if needing else []:
         if host.name == site.master and host not in needing:
-            made.hosts[host.name]["needs"].append("cdsw")
-            made.hosts[host.name]["cdsw"] = part(host, site)
+            plan.hosts[host.name]["needs"].append("cdsw")
+            plan.hosts[host.name]["cdsw"] = part(host, site)
 
 
 def part(host: Host, site: Deployment) -> Json:
@@ -191,15 +191,15 @@ def runtime_problems(host: Host, site: Deployment) -> list[str]:
     return []
 
 
-def announce_restart(made: Plan, host: Host, site: Deployment) -> None:
+def announce_restart(plan: Plan, host: Host, site: Deployment) -> None:
     """The restart of CDSW that its settings require on this host."""
     item = host.known.workbench
     if item is None or item.kind != "rpm" or not site.settings or settings_hold(item, site.settings):
         return
     if host.variables.get("cdsw_restart_allowed") is True:
-        made.restarts.append(f"{host.name} (CDSW {item.release}: {session_words(item.sessions)})")
+        plan.restarts.append(f"{host.name} (CDSW {item.release}: {session_words(item.sessions)})")
         return
-    made.warnings.append(
+    plan.warnings.append(
         f"{host.name}: GPUs in sessions need another cdsw.conf and a restart of CDSW ({session_words(item.sessions)}), but "
         "cdsw_restart_allowed is false. cdsw.conf stays as it is. Set cdsw_restart_allowed: true in a window for it."
     )

@@ -132,9 +132,17 @@ class Resolution:
         }
 
 
-def resolution_of(found: ChosenStack, name: str = "", lock: str = "") -> Resolution:
-    status = UNSURE if any(finding.doubt for finding in found.warnings) else OK
-    return Resolution(status, found.stack, found.reasons, found.warnings, name=name, lock=lock, pins=found.pins)
+def resolution_of(chosen_stack: ChosenStack, name: str = "", lock: str = "") -> Resolution:
+    status = UNSURE if any(finding.doubt for finding in chosen_stack.warnings) else OK
+    return Resolution(
+        status,
+        chosen_stack.stack,
+        chosen_stack.reasons,
+        chosen_stack.warnings,
+        name=name,
+        lock=lock,
+        pins=chosen_stack.pins,
+    )
 
 
 def named(candidate: Candidate) -> Resolution:
@@ -202,10 +210,12 @@ def meanings(compat: Compat, request: Mapping[str, Any]) -> Iterator[tuple[dict[
             yield {**request, name: hint[0]}, f"with what {hint[1]} there"
 
 
-def newer_stack(found: Sequence[Candidate]) -> str:
+def newer_stack(candidates: Sequence[Candidate]) -> str:
     """The first stack after the answer that has a newer TensorFlow and gives up HDFS for it."""
-    first = version(found[0].stack.data["tensorflow"]) if found and found[0].stack.data.get("hdfs") else None
-    later = [candidate for candidate in found[1:] if first and version(candidate.stack.data["tensorflow"]) > first]
+    first = (
+        version(candidates[0].stack.data["tensorflow"]) if candidates and candidates[0].stack.data.get("hdfs") else None
+    )
+    later = [candidate for candidate in candidates[1:] if first and version(candidate.stack.data["tensorflow"]) > first]
     return next((candidate.name for candidate in later if not candidate.stack.data.get("hdfs") and candidate.lock), "")
 
 

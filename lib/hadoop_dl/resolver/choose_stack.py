@@ -92,10 +92,10 @@ def pins(build: TensorflowBuild) -> dict[str, str]:
     return {name: text for name, text in build.line["extra_pins"].items() if not narrower(str(own.get(name, "")), text)}
 
 
-def narrower(stated: str, limit: str) -> bool:
+def narrower(requirement: str, limit: str) -> bool:
     """Whether the wheel's own requirement has this upper limit or a lower one."""
     top = re.search(r"<=?(\d[\d.]*)", limit)
-    tops = re.findall(r"<=?(\d[\d.]*\d)|~=(\d+)\.", stated.partition("|")[0].partition(";")[0])
+    tops = re.findall(r"<=?(\d[\d.]*\d)|~=(\d+)\.", requirement.partition("|")[0].partition(";")[0])
     return top is not None and any(version(upper) <= version(top[1]) for upper, _ in tops if upper)
 
 

@@ -143,9 +143,9 @@ class ConstraintProblem:
             refusals[key] = next((finding for finding in findings if finding.refuses), None)
         return refusals[key]
 
-    def part_mask(self, place: int, chosen: Items, within: int) -> int:
+    def part_mask(self, place: int, numbers: Items, within: int) -> int:
         """The builds within a set for which a part has a choice that meets all of its chosen items."""
-        own = chosen & self.own[place]
+        own = numbers & self.own[place]
         if not own:
             return within
         cache_key = (place, tuple(self.identities[number] for number in sorted(own)))
@@ -176,17 +176,17 @@ class ConstraintProblem:
             choices[cache_key] = self.tables.parts[place].best(build, items)
         return choices[cache_key]
 
-    def mask(self, chosen: Items) -> int:
+    def mask(self, numbers: Items) -> int:
         """The builds that can be completed to a stack that meets all chosen items."""
-        if chosen not in self.masks:
+        if numbers not in self.masks:
             mask = self.tables.all_builds
-            for number in chosen:
+            for number in numbers:
                 mask &= self.build_masks[number]
             for place in range(len(self.tables.parts)):
                 if mask:
-                    mask &= self.part_mask(place, chosen, mask)
-            self.masks[chosen] = mask
-        return self.masks[chosen]
+                    mask &= self.part_mask(place, numbers, mask)
+            self.masks[numbers] = mask
+        return self.masks[numbers]
 
     @property
     def solutions(self) -> int:
@@ -238,12 +238,12 @@ class ConstraintProblem:
             clashes.append(self.shrink(self.all))
         return clashes
 
-    def shrink(self, chosen: Items) -> Items:
+    def shrink(self, numbers: Items) -> Items:
         """A minimal clash inside a set of items that cannot be met."""
-        for number in sorted(chosen):
-            if not self.mask(chosen - {number}):
-                chosen = chosen - {number}
-        return chosen
+        for number in sorted(numbers):
+            if not self.mask(numbers - {number}):
+                numbers = numbers - {number}
+        return numbers
 
     def findings(self, build: TensorflowBuild) -> list[Finding]:
         """The findings of the environment items about a build."""

@@ -74,18 +74,18 @@ def clash_labels(problem: ConstraintProblem, clashes: Sequence[Items]) -> dict[i
     }
 
 
-def requires(problem: ConstraintProblem, one: int, other: int) -> bool:
+def requires(problem: ConstraintProblem, number: int, other_number: int) -> bool:
     """Whether one of two items admits only the version that the other requests."""
-    masks = {number: problem.mask(frozenset({number})) for number in (one, other)}
+    masks = {key: problem.mask(frozenset({key})) for key in (number, other_number)}
     return any(
         masks[first] and masks[first] & masks[second] == masks[first] and bool(problem.items[second].specs)
-        for first, second in ((one, other), (other, one))
+        for first, second in ((number, other_number), (other_number, number))
     )
 
 
-def together(found: Sequence[Conflict]) -> str:
+def together(conflicts: Sequence[Conflict]) -> str:
     """The headline over all conflicts: the parts of the request that exclude each other."""
-    labels = dict.fromkeys(label for conflict in found if len(conflict.labels) > 1 for label in conflict.labels)
+    labels = dict.fromkeys(label for conflict in conflicts if len(conflict.labels) > 1 for label in conflict.labels)
     several = sorted(labels, key=lambda label: " or " in label)
     if not several:
         return ""
@@ -155,9 +155,9 @@ def exists_unlisted(item: Item) -> bool:
     return known(text) and "." in text and version(text).major >= OLDEST
 
 
-def newer_than_all(item: Item, there: Sequence[str]) -> bool:
+def newer_than_all(item: Item, known_values: Sequence[str]) -> bool:
     text = item.specs[0].text
-    return known(text) and version(text) > version(there[-1])
+    return known(text) and version(text) > version(known_values[-1])
 
 
 def no_cuda(problem: ConstraintProblem, item: Item) -> Finding:
@@ -180,9 +180,9 @@ def at_once(problem: ConstraintProblem, items: Sequence[Item]) -> list[Finding]:
     return [Finding(message, item_sources(problem, items[0]))] if message else []
 
 
-def exclusive(key: str, texts: Sequence[str], specs: Sequence[Spec], there: Sequence[str]) -> str:
+def exclusive(key: str, texts: Sequence[str], specs: Sequence[Spec], known_values: Sequence[str]) -> str:
     """The message that no value meets all of these constraints, if each alone has one that meets it; else empty."""
-    newest = [[value for value in there if spec.accepts(value)][-1:] for spec in specs]
+    newest = [[value for value in known_values if spec.accepts(value)][-1:] for spec in specs]
     if not all(newest):
         return ""
     nearest = listed(dict.fromkeys(value for newest_values in newest for value in newest_values), "or")
@@ -218,33 +218,33 @@ def requested_builds(problem: ConstraintProblem) -> int:
     return problem.mask(frozenset(number for number in problem.all if problem.items[number].key == "tensorflow"))
 
 
-def representative(problem: ConstraintProblem, place: int, own: Items, left: int) -> TensorflowBuild:
+def representative(problem: ConstraintProblem, place: int, own: Items, mask: int) -> TensorflowBuild:
     """The build to speak about: one that agrees with as many of the part's items as any.
 
     Of a driver that is too old for all, the one that needs the oldest.
     """
     level = problem.tables.parts[place].level
     if level == "driver" and not any(item.key == "tensorflow" for item in problem.items):
-        with_cuda = [build for build in problem.builds(left) if build.cuda and build.tested]
+        with_cuda = [build for build in problem.builds(mask) if build.cuda and build.tested]
         modest = min(with_cuda, key=lambda build: version(build.cuda or "0"), default=None)
         if modest and not any(problem.items[number].key != "driver" for number in own):
             return modest
-    best, agreed = next(problem.builds(left)), (-1, False)
+    best, agreed = next(problem.builds(mask)), (-1, False)
     built = level == "build_tools"
     for key, (_, members) in problem.tables.classes[place].items():
-        if members & left:
-            build = next(problem.builds(members & left))
+        if members & mask:
+            build = next(problem.builds(members & mask))
             met = sum(problem.choice(place, key, build, frozenset({number})) is not None for number in own)
             if (met, built and build.from_source) > agreed:
                 best, agreed = build, (met, built and build.from_source)
     return best
 
 
-def tie(problem: ConstraintProblem, number: int, build: TensorflowBuild, said: str) -> list[Finding]:
+def tie(problem: ConstraintProblem, number: int, build: TensorflowBuild, text: str) -> list[Finding]:
     """Why an item outside a part is in its clash, unless a fact already names it."""
     item = problem.items[number]
     own = {"tensorflow": f"TensorFlow {build.name}", "python": f"Python {build.python}", "cuda": f"CUDA {build.cuda}"}
-    if item.label in said or own.get(item.key, "\0") in said:
+    if item.label in text or own.get(item.key, "\0") in text:
         return []
     if item.key in own or not problem.items[number].specs and item.key not in ("os", "gpu", "host"):
         return [Finding(f"{item.label} was requested", item_sources(problem, item))]
@@ -362,19 +362,19 @@ def project(problem: ConstraintProblem, mask: int, key: str) -> set[str]:
     return {build_value(build, key, problem.catalog) or "none" for build in problem.builds(mask)}
 
 
-def shown(problem: ConstraintProblem, key: str, left: set[str]) -> str:
+def shown(problem: ConstraintProblem, key: str, left_values: set[str]) -> str:
     catalog = problem.catalog
     order = {"tensorflow": catalog.line_names, "python": catalog.pythons, "cuda": ["none", *catalog.cudas]}.get(
-        key, sorted(left)
+        key, sorted(left_values)
     )
     if key == "cuda":
-        left = left - {"none"} or left
-    return spans(left, order) or "nothing"
+        left_values = left_values - {"none"} or left_values
+    return spans(left_values, order) or "nothing"
 
 
-def item_leaves(problem: ConstraintProblem, number: int, key: str, left: set[str]) -> Finding:
+def item_leaves(problem: ConstraintProblem, number: int, key: str, left_values: set[str]) -> Finding:
     item = problem.items[number]
     urls = item_sources(problem, item)
     if item.key == key:
         return Finding(f"{item.label} was requested", urls)
-    return Finding(f"{item.label} goes with {COMPONENTS[key]} {shown(problem, key, left)}", urls)
+    return Finding(f"{item.label} goes with {COMPONENTS[key]} {shown(problem, key, left_values)}", urls)

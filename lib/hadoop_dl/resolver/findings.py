@@ -24,13 +24,13 @@ class Finding:
         return {"text": self.text, "sources": list(self.sources)}
 
 
-def against(text: str, found: tuple[str, ...], verified: bool) -> Finding:
+def against(text: str, urls: tuple[str, ...], verified: bool) -> Finding:
     """A contradiction: it refuses if the row that it comes from is verified, and is a doubt otherwise."""
-    return Finding(text, found, refuses=verified, doubt=not verified)
+    return Finding(text, urls, refuses=verified, doubt=not verified)
 
 
-def warning(text: str, found: tuple[str, ...] = ()) -> Finding:
-    return Finding(text, found, refuses=False)
+def warning(text: str, urls: tuple[str, ...] = ()) -> Finding:
+    return Finding(text, urls, refuses=False)
 
 
 def sources(*rows: Row | None) -> tuple[str, ...]:

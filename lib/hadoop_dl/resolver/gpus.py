@@ -136,102 +136,105 @@ def model_names(compat: Compat) -> tuple[str, ...]:
     return tuple(dict.fromkeys([name for row in rows for name in common_names(row)] + [gpu.names[0] for gpu in gpus]))
 
 
-def fits(wanted: Sequence[str], there: Sequence[str], optional: Set[str] = SERIES) -> bool:
+def fits(name_words: Sequence[str], model_words: Sequence[str], optional: Set[str] = SERIES) -> bool:
     """Whether every word is in the name; the generation of SXM may be left out.
 
     A name must be complete up to its number: an RTX 6000 is no RTX PRO 6000.
     """
-    number = next((place for place, word in enumerate(there) if re.search(r"\d", word)), len(there) - 1)
-    return set(there[: number + 1]) - optional <= set(wanted) and all(
-        word in there or (word == "sxm" and any(part.startswith("sxm") for part in there)) for word in wanted
+    number = next((place for place, word in enumerate(model_words) if re.search(r"\d", word)), len(model_words) - 1)
+    return set(model_words[: number + 1]) - optional <= set(name_words) and all(
+        word in model_words or (word == "sxm" and any(part.startswith("sxm") for part in model_words))
+        for word in name_words
     )
 
 
-def find_gpu(compat: Compat, given: str) -> Gpu | UnknownGpu:
+def find_gpu(compat: Compat, text: str) -> Gpu | UnknownGpu:
     """The model that a text names."""
-    return _find(compat, given.strip())
+    return _find(compat, text.strip())
 
 
 @lru_cache(maxsize=4096)
-def _find(compat: Compat, given: str) -> Gpu | UnknownGpu:
-    plain = MIG.sub("", given)
-    if plain != given:
+def _find(compat: Compat, text: str) -> Gpu | UnknownGpu:
+    plain = MIG.sub("", text)
+    if plain != text:
         gpu = (
             _find(compat, plain)
             if plain
-            else UnknownGpu(given, f"{given} names a slice and not its GPU.", ("A100 MIG 1g.5gb",))
+            else UnknownGpu(text, f"{text} names a slice and not its GPU.", ("A100 MIG 1g.5gb",))
         )
         return replace(gpu, mig=True) if isinstance(gpu, Gpu) else gpu
-    capability = re.search(r"(?:^|\s)(?:cc|sm)[=_ ]?(\d+)\.?(\d)$", given.lower())
+    capability = re.search(r"(?:^|\s)(?:cc|sm)[=_ ]?(\d+)\.?(\d)$", text.lower())
     if capability:
-        pci = re.match(r"10de:[0-9a-f]{4}", given.lower())
+        pci = re.match(r"10de:[0-9a-f]{4}", text.lower())
         listed = entries(compat).get(pci[0]) if pci else None
         return (
             make(compat, pci[0], [listed])
             if pci and listed
-            else of_capability(compat, given, f"{capability[1]}.{capability[2]}")
+            else of_capability(compat, text, f"{capability[1]}.{capability[2]}")
         )
-    pci = re.fullmatch(r"(?:pci:)?(?:(?:0x)?([0-9a-f]{4})[:/])?(0x)?([0-9a-f]{4})", given.lower())
+    pci = re.fullmatch(r"(?:pci:)?(?:(?:0x)?([0-9a-f]{4})[:/])?(0x)?([0-9a-f]{4})", text.lower())
     sure = pci is not None and (pci[1] is not None or pci[2] is not None)
-    bracket = re.search(r"\[(.+)\]", given)  # lspci: NVIDIA Corporation GP100GL [Tesla P100 PCIe 16GB] (rev a1)
-    name_words = words(bracket[1] if bracket else given)
+    bracket = re.search(r"\[(.+)\]", text)  # lspci: NVIDIA Corporation GP100GL [Tesla P100 PCIe 16GB] (rev a1)
+    name_words = words(bracket[1] if bracket else text)
     matches = [] if sure or not name_words else by_name(compat, name_words)
-    whole = re.sub(r"^nvidia ", "", given.lower())
-    if whole != given.lower():  # nvidia-smi prints the complete name of one product
+    whole = re.sub(r"^nvidia ", "", text.lower())
+    if whole != text.lower():  # nvidia-smi prints the complete name of one product
         matches = [entry for entry in matches if whole in (name.lower() for name in entry.names)] or matches
     if pci and not matches:
         entry = entries(compat).get(f"10de:{pci[3]}") if pci[1] in (None, "10de") else None
         if entry:
-            return make(compat, given, [entry])
+            return make(compat, text, [entry])
         if pci[1] not in (None, "10de"):
             return UnknownGpu(
-                given, f"The PCI device {given} is not NVIDIA's (vendor 10de), and only those run CUDA.", ()
+                text, f"The PCI device {text} is not NVIDIA's (vendor 10de), and only those run CUDA.", ()
             )
         if sure:
-            return unknown_id(compat, given, pci[3])
-    if OTHERS & set(words(given)):
-        return UnknownGpu(given, f"{given} is not NVIDIA's, and only those run CUDA.", ())
+            return unknown_id(compat, text, pci[3])
+    if OTHERS & set(words(text)):
+        return UnknownGpu(text, f"{text} is not NVIDIA's, and only those run CUDA.", ())
     if matches and len({entry.row["cc"] for entry in matches}) == 1:
-        return make(compat, given, matches)
+        return make(compat, text, matches)
     if matches:
-        return ambiguous(compat, given, matches)
-    return unknown_name(compat, given, name_words)
+        return ambiguous(compat, text, matches)
+    return unknown_name(compat, text, name_words)
 
 
-def by_name(compat: Compat, wanted: Sequence[str]) -> list[Entry]:
+def by_name(compat: Compat, name_words: Sequence[str]) -> list[Entry]:
     """The devices that fit a name: with more than the model's number, those of exactly that name before the rest."""
-    matches = [entry for entry in entries(compat).values() if any(fits(wanted, name) for name in entry.words)]
+    matches = [entry for entry in entries(compat).values() if any(fits(name_words, name) for name in entry.words)]
     if not matches:
-        return loosely(compat, words(TOGETHER.sub(r"\1 ", " ".join(wanted))))
-    return of_exactly(wanted, matches, SERIES) if len(wanted) > 1 else matches
+        return loosely(compat, words(TOGETHER.sub(r"\1 ", " ".join(name_words))))
+    return of_exactly(name_words, matches, SERIES) if len(name_words) > 1 else matches
 
 
-def loosely(compat: Compat, wanted: Sequence[str]) -> list[Entry]:
+def loosely(compat: Compat, name_words: Sequence[str]) -> list[Entry]:
     """The devices that a name means without RTX and GTX, or else without the letter at its end: a K40 is a K40m, K40c or K40s."""
     every = entries(compat).values()
-    if not any(re.search(r"\d", word) for word in wanted):  # Titan X
-        matches = [entry for entry in every if any(set(wanted) <= set(name) for name in entry.words)]
-        return matches if len(wanted) > 1 and len(matches) <= MOST_MEANT else []
-    matches = [entry for entry in every if any(fits(wanted, name, PREFIXES) for name in entry.words)]
+    if not any(re.search(r"\d", word) for word in name_words):  # Titan X
+        matches = [entry for entry in every if any(set(name_words) <= set(name) for name in entry.words)]
+        return matches if len(name_words) > 1 and len(matches) <= MOST_MEANT else []
+    matches = [entry for entry in every if any(fits(name_words, name, PREFIXES) for name in entry.words)]
     if matches:
-        return of_exactly(wanted, matches, PREFIXES)
+        return of_exactly(name_words, matches, PREFIXES)
 
-    def short(there: Sequence[str]) -> list[str]:
-        return [re.sub(r"(?<=\d)[a-z]$", "", word) for word in there]
+    def short(model_words: Sequence[str]) -> list[str]:
+        return [re.sub(r"(?<=\d)[a-z]$", "", word) for word in model_words]
 
-    return [entry for entry in every if any(fits(wanted, short(name)) for name in entry.words)]
+    return [entry for entry in every if any(fits(name_words, short(name)) for name in entry.words)]
 
 
-def of_exactly(wanted: Sequence[str], found: list[Entry], optional: Set[str]) -> list[Entry]:
+def of_exactly(name_words: Sequence[str], matches: list[Entry], optional: Set[str]) -> list[Entry]:
     """Those of exactly this name, if all are of one generation: a 3090 is no 3090 Ti."""
-    exact = [entry for entry in found if any(set(name) - optional == set(wanted) - optional for name in entry.words)]
-    return exact if exact and len({entry.row["cc"] for entry in found}) == 1 else found
+    exact = [
+        entry for entry in matches if any(set(name) - optional == set(name_words) - optional for name in entry.words)
+    ]
+    return exact if exact and len({entry.row["cc"] for entry in matches}) == 1 else matches
 
 
-def ambiguous(compat: Compat, given: str, named: Sequence[Entry]) -> UnknownGpu:
+def ambiguous(compat: Compat, text: str, matches: Sequence[Entry]) -> UnknownGpu:
     """A name of GPUs with different code: each is named with its PCI id."""
     alike: dict[tuple[str, str], Entry] = {}
-    for entry in named:
+    for entry in matches:
         alike.setdefault((entry.names[0], entry.row["cc"]), entry)
     alternatives = tuple(
         (entry.row["pci_id"], f"{name}, {architecture(compat, capability)['architecture']}")
@@ -239,41 +242,41 @@ def ambiguous(compat: Compat, given: str, named: Sequence[Entry]) -> UnknownGpu:
     )[:MOST_MEANT]
     several = listed([f"{means} ({pci_id})" for pci_id, means in alternatives], "or")
     near = tuple(dict.fromkeys(name for name, _ in alike))[:MOST_MEANT]
-    return UnknownGpu(given, f"The name {given} may mean any of several GPUs: {several}.", near, alternatives)
+    return UnknownGpu(text, f"The name {text} may mean any of several GPUs: {several}.", near, alternatives)
 
 
-def unknown_id(compat: Compat, given: str, device: str) -> UnknownGpu:
-    ids = sorted(entries(compat), key=lambda text: abs(int(text[5:], 16) - int(device, 16)))
+def unknown_id(compat: Compat, text: str, device: str) -> UnknownGpu:
+    ids = sorted(entries(compat), key=lambda pci_id: abs(int(pci_id[5:], 16) - int(device, 16)))
     why = (
-        f"The PCI id {given} is of no GPU in compat/gpu_devices.yml. If you know its compute capability, "
+        f"The PCI id {text} is of no GPU in compat/gpu_devices.yml. If you know its compute capability, "
         f"give it: --gpu cc=8.6 (on the host: {ASK})."
     )
-    return UnknownGpu(given, why, tuple(sorted(ids[:3])), by_capability=True)
+    return UnknownGpu(text, why, tuple(sorted(ids[:3])), by_capability=True)
 
 
-def unknown_name(compat: Compat, given: str, wanted: Sequence[str]) -> UnknownGpu:
+def unknown_name(compat: Compat, text: str, name_words: Sequence[str]) -> UnknownGpu:
     lower = {name.lower(): name for name in model_names(compat)}
     near = tuple(
         dict.fromkeys(
             lower[match]
-            for word in ["".join(wanted), *wanted]
+            for word in ["".join(name_words), *name_words]
             for match in difflib.get_close_matches(word, lower, n=3, cutoff=0.45)
         )
-    )[:3] or tuple(lower[match] for match in difflib.get_close_matches("".join(wanted), lower, n=3, cutoff=0.0))
+    )[:3] or tuple(lower[match] for match in difflib.get_close_matches("".join(name_words), lower, n=3, cutoff=0.0))
     why = (
-        f"No GPU called {given} is in compat/gpu_devices.yml. If you know its compute capability, "
+        f"No GPU called {text} is in compat/gpu_devices.yml. If you know its compute capability, "
         f"give it: --gpu cc=8.6 (on the host: {ASK})."
     )
-    return UnknownGpu(given, why, near, by_capability=True)
+    return UnknownGpu(text, why, near, by_capability=True)
 
 
-def of_capability(compat: Compat, given: str, capability: str) -> Gpu | UnknownGpu:
+def of_capability(compat: Compat, text: str, capability: str) -> Gpu | UnknownGpu:
     """A GPU of which only the compute capability is known."""
     rows = compat.rows("gpus", "architectures")
     row = next((row for row in rows if row["cc"] == capability), None)
     if row is None:
-        near = sorted({f"cc={row['cc']}" for row in rows}, key=lambda text: distance(text, capability))
-        return UnknownGpu(given, f"The compute capability {capability} is not in compat/gpus.yml.", tuple(near[:3]))
+        near = sorted({f"cc={row['cc']}" for row in rows}, key=lambda name: distance(name, capability))
+        return UnknownGpu(text, f"The compute capability {capability} is not in compat/gpus.yml.", tuple(near[:3]))
     urls = tuple(row["source"])
     return Gpu(f"a GPU of compute capability {capability}", capability, row["architecture"], urls, unlisted=True)
 
@@ -283,15 +286,15 @@ def distance(name: str, capability: str) -> tuple[int, int]:
     return abs(first[0] - second[0]), abs(first[1] - second[1])
 
 
-def make(compat: Compat, given: str, found: Sequence[Entry]) -> Gpu:
+def make(compat: Compat, text: str, matches: Sequence[Entry]) -> Gpu:
     own = {row["pci_id"]: row for row in compat.rows("gpus", "devices")}
-    found = [entry for entry in found if entry.row["pci_id"] in own] or found  # an H20 is no H20 NVL16
-    first = found[0]
+    matches = [entry for entry in matches if entry.row["pci_id"] in own] or matches  # an H20 is no H20 NVL16
+    first = matches[0]
     first_row = own.get(first.row["pci_id"])
     names = common_names(first_row) if first_row else list(first.names)
-    name = next((name for name in names if set(words(name)) <= set(words(given))), names[0])
+    name = next((name for name in names if set(words(name)) <= set(words(text))), names[0])
     read = tuple(source["source"] for source in compat.subjects["gpu_devices"]["read"])
-    rows = [(entry.row, own.get(entry.row["pci_id"], {})) for entry in found]
+    rows = [(entry.row, own.get(entry.row["pci_id"], {})) for entry in matches]
     devices = tuple(
         Device(
             row["pci_id"],

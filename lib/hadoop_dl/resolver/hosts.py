@@ -73,17 +73,17 @@ def system_name(row: Row) -> str:
     return f"{family}-{row['last_minor'] or digits}"
 
 
-def find_system(compat: Compat, given: str) -> System | Unknown:
+def find_system(compat: Compat, text: str) -> System | Unknown:
     """The operating system that a text such as rhel-7.9, centos7, el8, rocky-9.3, debian-12 or ubuntu2204 names."""
-    if given.lower().startswith("other"):
-        return other_system(given)
-    text = WORDS.sub(" ", given.lower()).strip().replace(" ", "-")
-    text = re.sub(r"-?sp-?(\d+)$", r".\1", text)  # SLES 15 SP5 is 15.5 in os-release
-    match = re.fullmatch(r"([a-z][a-z_-]*?)[-_]?v?(\d+(?:\.\d+)*)", text)
+    if text.lower().startswith("other"):
+        return other_system(text)
+    plain = WORDS.sub(" ", text.lower()).strip().replace(" ", "-")
+    plain = re.sub(r"-?sp-?(\d+)$", r".\1", plain)  # SLES 15 SP5 is 15.5 in os-release
+    match = re.fullmatch(r"([a-z][a-z_-]*?)[-_]?v?(\d+(?:\.\d+)*)", plain)
     rows = compat.rows("platforms", "releases")
     systems = known_systems(compat)
     if not match:
-        return unknown_system(given, text, systems, rows)
+        return unknown_system(text, plain, systems, rows)
     family = re.sub(r"[-_]", "", match[1])
     family = ALIASES.get(family, family)
     number = match[2]
@@ -100,21 +100,21 @@ def find_system(compat: Compat, given: str) -> System | Unknown:
             last = row["last_minor"]
             if last and len(number.split(".")) > 1 and int(number.split(".")[1]) > int(last.split(".")[1]):
                 return Unknown(
-                    f"There is no {given}: the last release of that line is {last} ({row['source'][-1]}).",
+                    f"There is no {text}: the last release of that line is {last} ({row['source'][-1]}).",
                     (f"{match[1]}-{last}",),
                 )
             return System(row["os"], f"{label(family)} {number}", number)
-    return unknown_system(given, text, systems, rows)
+    return unknown_system(text, plain, systems, rows)
 
 
-def other_system(given: str) -> System | Unknown:
+def other_system(text: str) -> System | Unknown:
     """`other glibc=2.39 python=3.12`: an operating system of which only these two are known."""
-    values = dict(re.findall(r"(glibc|python)=([\d.,]+\d)", given.lower()))
+    values = dict(re.findall(r"(glibc|python)=([\d.,]+\d)", text.lower()))
     if set(values) != {"glibc", "python"} or not all(
-        known(text) for text in [values["glibc"], *values["python"].split(",")]
+        known(number) for number in [values["glibc"], *values["python"].split(",")]
     ):
         return Unknown(
-            f"{given} names no operating system: other needs its glibc and its Python.",
+            f"{text} names no operating system: other needs its glibc and its Python.",
             (OTHER_SYSTEM[0],),
         )
     pythons = tuple(sorted(values["python"].split(","), key=version))
@@ -125,17 +125,17 @@ def label(family: str) -> str:
     return NAMES.get(family, family.capitalize())
 
 
-def unknown_system(given: str, text: str, systems: list[str], rows: list[Row]) -> Unknown:
-    family = re.split(r"[-_\d]", text)[0]
+def unknown_system(text: str, plain: str, systems: list[str], rows: list[Row]) -> Unknown:
+    family = re.split(r"[-_\d]", plain)[0]
     family = ALIASES.get(family, family)
     same_family = [name for name, row in zip(systems, rows, strict=True) if family in row["ids"]]
-    number = re.search(r"\d+", text)
+    number = re.search(r"\d+", plain)
     if same_family and not number:
-        return Unknown(f"Which release of {given}?", tuple(same_family))
+        return Unknown(f"Which release of {text}?", tuple(same_family))
     if same_family and number:
         same_family.sort(key=lambda name: abs(int(re.search(r"\d+", name)[0]) - int(number[0])))  # type: ignore[index]
-    near = same_family[:2] or difflib.get_close_matches(text, systems, n=2, cutoff=0.4) or systems[:2]
-    why = f"No operating system called {given} is known here. For any other: --os '{OTHER_SYSTEM[0]}'."
+    near = same_family[:2] or difflib.get_close_matches(plain, systems, n=2, cutoff=0.4) or systems[:2]
+    why = f"No operating system called {text} is known here. For any other: --os '{OTHER_SYSTEM[0]}'."
     return Unknown(why, tuple(near))
 
 
@@ -162,13 +162,13 @@ class Hadoop:
 HADOOP_NAMES = {"apache": "Apache Hadoop", "mapr": "MapR"}
 
 
-def find_hadoop(compat: Compat, given: str) -> Hadoop | Unknown:
+def find_hadoop(compat: Compat, text: str) -> Hadoop | Unknown:
     """The distribution's release that a text such as cdh-5.16, hdp3.1 or apache-3.3.6 names."""
     rows = compat.rows("hadoop", "distributions")
     names = [f"{row['distribution']}-{row['last']}" for row in rows]
-    if given.strip().lower() == "mapr":  # as hosts report it
+    if text.strip().lower() == "mapr":  # as hosts report it
         return Hadoop("MapR", None, (), False, ())
-    match = re.fullmatch(r"([a-z]+)[-_ ]?v?(\d+(?:\.\d+)*)", given.strip().lower())
+    match = re.fullmatch(r"([a-z]+)[-_ ]?v?(\d+(?:\.\d+)*)", text.strip().lower())
     family = {"hadoop": "apache"}.get(match[1], match[1]) if match else ""
     own = [row for row in rows if row["distribution"] == family]
     if match and own:
@@ -184,14 +184,14 @@ def find_hadoop(compat: Compat, given: str) -> Hadoop | Unknown:
             return Hadoop(hadoop_label(family, match[2]), None, (), False, tuple(own[0]["source"]), known_later)
         same_family = [name for name in names if name.startswith(family + "-")]
         same_family.sort(key=lambda name: _distance(version(name.partition("-")[2]).release, exact))
-        return Unknown(f"No Hadoop release called {given} is known here.", tuple(same_family[:2]))
-    near = difflib.get_close_matches(given.lower(), names, n=2, cutoff=0.4) or names[:1]
+        return Unknown(f"No Hadoop release called {text} is known here.", tuple(same_family[:2]))
+    near = difflib.get_close_matches(text.lower(), names, n=2, cutoff=0.4) or names[:1]
     hint = (
         "CDSW is requested with cdsw=true."
-        if "cdsw" in given.lower()
+        if "cdsw" in text.lower()
         else f"Of any other, name the Apache release: --hadoop {OTHER_HADOOP[0]}."
     )
-    return Unknown(f"No Hadoop distribution called {given} is known here. {hint}", tuple(near))
+    return Unknown(f"No Hadoop distribution called {text} is known here. {hint}", tuple(near))
 
 
 def hadoop_of(row: Row, release: str, newer: Row | None = None) -> Hadoop:
@@ -211,11 +211,11 @@ def hadoop_label(family: str, release: str) -> str:
     return f"{HADOOP_NAMES.get(family, family.upper())} {release}"
 
 
-def _compared(bound: str, asked: tuple[int, ...]) -> int:
+def _compared(bound: str, exact: tuple[int, ...]) -> int:
     """-1, 0 or 1: a bound against a release, as far as both are given."""
     release = version(bound).release
-    width = min(len(release), len(asked))
-    return (release[:width] > asked[:width]) - (release[:width] < asked[:width])
+    width = min(len(release), len(exact))
+    return (release[:width] > exact[:width]) - (release[:width] < exact[:width])
 
 
 def _distance(left: tuple[int, ...], right: tuple[int, ...]) -> tuple[int, ...]:

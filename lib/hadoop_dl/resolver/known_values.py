@@ -95,13 +95,13 @@ def _values(catalog: BuildCatalog, key: str) -> tuple[str, ...]:
     return tuple(sorted(unique_values, key=lambda text: (version(text) if known(text) else version("0"), text)))
 
 
-def nearest_values(spec: Spec, there: Sequence[str]) -> list[str]:
+def nearest_values(spec: Spec, known_values: Sequence[str]) -> list[str]:
     """The known values around the one that was asked for."""
     text = spec.text.lstrip("<>=!~").partition(",")[0].removesuffix(".*")
     if not known(text):
-        return difflib.get_close_matches(spec.text, there, n=2, cutoff=0.3) or list(there[-1:])
+        return difflib.get_close_matches(spec.text, known_values, n=2, cutoff=0.3) or list(known_values[-1:])
     asked_version = version(text)
-    comparable = [value for value in there if known(value)]
+    comparable = [value for value in known_values if known(value)]
     below = [value for value in comparable if version(value) < asked_version]
     above = [value for value in comparable if version(value) > asked_version]
     return [*below[-1:], *above[:1]]

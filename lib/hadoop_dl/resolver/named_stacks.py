@@ -196,9 +196,9 @@ def lock_conflicts(compat: Compat, stack: Stack, python: str, items: Iterable[It
     ]
 
 
-def pythons_for(stack: Stack, asked: Iterable[Item] = ()) -> list[str]:
+def pythons_for(stack: Stack, items: Iterable[Item] = ()) -> list[str]:
     """A stack's Pythons that a request admits, the preferred one first."""
-    pins = [item for item in asked if item.key == "python"]
+    pins = [item for item in items if item.key == "python"]
     return [python for python in stack.pythons if all(item.accepts(python) for item in pins)]
 
 
@@ -209,10 +209,10 @@ def known_pythons(compat: Compat, system: System | Unknown | None, host: HostPro
     return system_pythons(shared_tables(compat).catalog, system) if isinstance(system, System) else None
 
 
-def python_for(stack: Stack, there: Sequence[str] | None, asked: Iterable[Item] = ()) -> str:
+def python_for(stack: Stack, available_pythons: Sequence[str] | None, items: Iterable[Item] = ()) -> str:
     """The first of the stack's Pythons that is there; the preferred one if none is, or if that is not known."""
-    pythons = pythons_for(stack, asked)
-    return next((text for text in pythons if there is None or text in there), pythons[0])
+    pythons = pythons_for(stack, items)
+    return next((text for text in pythons if available_pythons is None or text in available_pythons), pythons[0])
 
 
 def try_stack(compat: Compat, stack: Stack, host: HostProfile | None) -> Candidate:
@@ -246,13 +246,13 @@ def part_conflicts(compat: Compat, stack: Stack, host: HostProfile) -> list[Conf
     return refusals
 
 
-def has_requested(stack: Stack, asked: Sequence[Item]) -> bool:
+def has_requested(stack: Stack, items: Sequence[Item]) -> bool:
     """Whether the stack's file has everything that was requested: what it leaves out is not installed."""
     content = stack.data
-    for item in asked:
+    for item in items:
         if item.key in READERS and item.flag and not content.get(item.key):
             return False
-        if item.key == "python" and not pythons_for(stack, asked):
+        if item.key == "python" and not pythons_for(stack, items):
             return False
         if item.key in OWN and item.specs:
             own = content.get(item.key)

@@ -76,10 +76,10 @@ def nearest_requests(
     return requests
 
 
-def replaced(problem: ConstraintProblem, gone: Items) -> Iterator[Request]:
+def replaced(problem: ConstraintProblem, removed_items: Items) -> Iterator[Request]:
     """The request with other values for what is given up, the nearest first; finally without it."""
-    items = [problem.items[number] for number in sorted(gone)]
-    request = base(problem, gone)
+    items = [problem.items[number] for number in sorted(removed_items)]
+    request = base(problem, removed_items)
     misspelt = [item for item in items if item.key in OPTIONS and not known_subject(item)]
     if any(item.key in HARDWARE and not meant(item) for item in misspelt):
         return  # unknown hardware or an unknown system: nothing can be suggested
@@ -106,19 +106,19 @@ def spelling(name: str) -> tuple[str, list[str]]:
     return re.sub(r"[^a-z]", "", name.lower()), re.findall(r"[0-9.]+", name)
 
 
-def base(problem: ConstraintProblem, gone: Items) -> Request:
+def base(problem: ConstraintProblem, removed_items: Items) -> Request:
     """The items that are kept, as a request."""
     texts_by_name: dict[str, list[str]] = {}
-    for number in sorted(problem.all - gone):
+    for number in sorted(problem.all - removed_items):
         item = problem.items[number]
         if item.key != "host":
             texts_by_name.setdefault(item.key, []).append(item.text)
     return {name: ",".join(texts) for name, texts in texts_by_name.items()}
 
 
-def completed(problem: ConstraintProblem, kept: Request, items: list[Item]) -> Iterator[Request]:
+def completed(problem: ConstraintProblem, request: Request, items: list[Item]) -> Iterator[Request]:
     """A value for each changed component: the nearest to what was asked for that the rest admits."""
-    changed = dict(kept)
+    changed = dict(request)
     for item in items:
         if item.key in OPTIONS:
             continue

@@ -72,9 +72,9 @@ def ranges(text: str) -> SpecifierSet:
     return SpecifierSet(text)
 
 
-def parse_spec(given: str) -> Spec:
+def parse_spec(constraint: str) -> Spec:
     """Read a constraint as people write it; a text that is no version becomes a constraint that nothing meets."""
-    text = re.sub(r"\s+", "", str(given))
+    text = re.sub(r"\s+", "", str(constraint))
     if text.lower() in NONE:
         return Spec("none", "none")
     if re.match(r"=[^=]", text):

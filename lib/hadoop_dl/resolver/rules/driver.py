@@ -231,7 +231,7 @@ class Driver(Part):
         return "." not in candidate.version and candidate.branch > int(branch_of(needed))
 
     def choice(
-        self, build: TensorflowBuild, candidate: Candidate, items: Sequence[Item], found: list[Finding]
+        self, build: TensorflowBuild, candidate: Candidate, items: Sequence[Item], findings: list[Finding]
     ) -> Choice:
         """The driver with its reasons; a host without GPUs gets none, so there is no warning about its age there."""
         row, module = candidate.row, candidate.module["module"]
@@ -259,7 +259,7 @@ class Driver(Part):
                     sources(candidate.module),
                 ),
             ],
-            list(found),
+            list(findings),
         )
         choice.warnings += [] if bare else self.age(candidate)
         if running and version(running) < version(lowest):

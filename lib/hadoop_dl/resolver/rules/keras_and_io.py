@@ -16,8 +16,8 @@ NAMES = {"hdfs": "HDFS", "kafka": "Kafka"}
 
 
 @lru_cache(maxsize=4096)
-def python_fits(wanted: str | None, python: str) -> bool:
-    return not wanted or ranges(wanted).contains(python)
+def python_fits(requires_python: str | None, python: str) -> bool:
+    return not requires_python or ranges(requires_python).contains(python)
 
 
 class Keras(Part):
