@@ -50,24 +50,24 @@ def numbers(version):
     return [int(part) for part in re.findall(r"\d+", version)]
 
 
-def check(wanted):
+def check(config):
     """Refuse before anything is installed."""
     python_version = "%d.%d" % sys.version_info[:2]
-    if python_version != wanted["python"]:
+    if python_version != config["python"]:
         raise Refusal(
             "%s requires Python %s, but this is Python %s (%s). Run it with python%s, or start a session whose engine has it."
-            % (wanted["stack"], wanted["python"], python_version, sys.executable, wanted["python"])
+            % (config["stack"], config["python"], python_version, sys.executable, config["python"])
         )
     if sys.version_info[0] == 2 and sys.maxunicode < 0x10FFFF:
         raise Refusal(
             "%s requires a Python 2.7 with wide characters (cp27mu), but %s has narrow ones. Use the engine's Python 3."
-            % (wanted["stack"], sys.executable)
+            % (config["stack"], sys.executable)
         )
     library, glibc = platform.libc_ver()
-    if wanted.get("glibc") and library == "glibc" and numbers(glibc) < numbers(wanted["glibc"]):
+    if config.get("glibc") and library == "glibc" and numbers(glibc) < numbers(config["glibc"]):
         raise Refusal(
             "%s requires glibc %s or later, but this engine has %s. Use an older stack, or an engine with a newer system."
-            % (wanted["stack"], wanted["glibc"], glibc)
+            % (config["stack"], config["glibc"], glibc)
         )
     if not site.ENABLE_USER_SITE:
         raise Refusal(
@@ -81,7 +81,7 @@ def check(wanted):
     if not os.access(directory, os.W_OK):
         raise Refusal("%s must be yours to write, but is not. Set HOME, or PYTHONUSERBASE." % base)
     status = os.statvfs(directory)
-    free, required_mb = status.f_bavail * status.f_frsize >> 20, wanted["megabytes"] * ROOM
+    free, required_mb = status.f_bavail * status.f_frsize >> 20, config["megabytes"] * ROOM
     if free < required_mb:
         raise Refusal(
             "%s must have %d MB free, but has %d MB. Remove what you no longer need, and run again."
@@ -119,19 +119,19 @@ def reason(lines):
     return "no output"
 
 
-def make_wheels(wanted, directory):
+def make_wheels(config, directory):
     """Wheels of source distributions, whose setup.py does not run: source_wheels has a recipe for each."""
     import source_wheels  # beside this file, in a project
 
-    for source in wanted["sources"]:
-        address, path = "%s/wheels/%s" % (wanted["mirror"], source["file"]), os.path.join(directory, source["file"])
+    for source in config["sources"]:
+        address, path = "%s/wheels/%s" % (config["mirror"], source["file"]), os.path.join(directory, source["file"])
         try:
-            context = ssl.create_default_context(cafile=wanted["ca"] or None)
+            context = ssl.create_default_context(cafile=config["ca"] or None)
             answer = urlopen(address, timeout=60, context=context)  # noqa: S310  (the mirror's)  # novermin
             with open(path, "wb") as handle:
                 handle.write(answer.read(source["size"] + 1))
         except (IOError, ValueError) as problem:
-            raise Refusal("The mirror must serve %s, but: %s. %s" % (address, problem, CHECK % wanted["mirror"]))
+            raise Refusal("The mirror must serve %s, but: %s. %s" % (address, problem, CHECK % config["mirror"]))
         with open(path, "rb") as handle:
             if hashlib.sha256(handle.read()).hexdigest() != source["sha256"]:
                 raise Refusal("%s must have the sha256 of the lock, but has not. Nothing was installed." % address)
@@ -141,7 +141,7 @@ def make_wheels(wanted, directory):
             raise Refusal("%s. Write the project again: scripts/stack cdsw-project" % problem)
 
 
-def pip_install(name, wanted, wheels):
+def pip_install(name, config, wheels):
     argv = [sys.executable, "-m", "pip", "install", "--user", "--no-deps", "--no-index", "--require-hashes"]
     argv += [
         "--only-binary",
@@ -155,21 +155,21 @@ def pip_install(name, wanted, wheels):
         "--requirement",
         os.path.join(HERE, name),
     ]
-    if wanted.get("ca"):
-        argv += ["--cert", wanted["ca"]]
+    if config.get("ca"):
+        argv += ["--cert", config["ca"]]
     status, last = run(argv, SECONDS)
     if status == 0:
         return
     problem = "it did not end within %d s" % SECONDS if status == -signal.SIGKILL else reason(last)
     raise Refusal(
         "pip must install %s from %s, but ended with status %d: %s. %s Run again: what is there is not fetched again."
-        % (name, wanted["mirror"], status, problem, CHECK % wanted["mirror"])
+        % (name, config["mirror"], status, problem, CHECK % config["mirror"])
     )
 
 
-def check_imports(wanted):
+def check_imports(config):
     """Import in a new process what the stack is for: this one may have other versions loaded."""
-    for module in wanted["imports"]:
+    for module in config["imports"]:
         status, last = run([sys.executable, "-c", "import " + module], IMPORT_SECONDS, shown=False)
         if status:
             message = last[-1] if last else "it ended with status %s" % status
@@ -181,19 +181,19 @@ def check_imports(wanted):
             raise Refusal("%s must be importable, but is not: %s.%s" % (module, message.rstrip("."), cuda))
 
 
-def hint_about_dask(wanted):
+def hint_about_dask(config):
     """TensorFlow 1's contrib.learn imports dask.dataframe if it is installed; one that is older than its pandas breaks that import."""
-    if numbers(wanted["tensorflow"])[0] != 1:
+    if numbers(config["tensorflow"])[0] != 1:
         return
     installed, _ = run([sys.executable, "-c", "import dask"], IMPORT_SECONDS, shown=False)
     broken, last = run([sys.executable, "-c", "import dask.dataframe"], IMPORT_SECONDS, shown=False)
     if installed == 0 and broken != 0:
         # The last for Python 2.7, whose locks need exact versions.
-        dask = "dask==1.2.2" if wanted["python"] == "2.7" else "dask"
+        dask = "dask==1.2.2" if config["python"] == "2.7" else "dask"
         print(
             "The engine's dask does not fit its pandas (%s), and tf.contrib of TensorFlow 1 imports it. Upgrade dask: ask for a lock with it "
             "(scripts/stack lock %s --extra %s --stacks inventories/SITE/stacks), or, if an index is reached: pip install --user --upgrade %s"
-            % (last[-1] if last else "no reason", wanted["stack"], dask, dask)
+            % (last[-1] if last else "no reason", config["stack"], dask, dask)
         )
 
 

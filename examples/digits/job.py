@@ -78,13 +78,13 @@ def run(arguments, train, guess, cluster):
     report(arguments, start_time, guess(tf, arguments.output + "/model", pixels), answers, nodes, count)
 
 
-def report(arguments, started, guesses, answers, nodes, count):
+def report(arguments, start_time, guesses, answers, nodes, count):
     """Write and print the result; SystemExit if the model is worse than asked."""
     accuracy = sum(int(guess) == int(answer) for guess, answer in zip(guesses, answers)) / len(answers)  # noqa: B905
     text = digits.result(
         accuracy,
         len(answers),
-        time.time() - started,
+        time.time() - start_time,
         count,
         {node["host"] for node in nodes.cluster_info},
         input_mode=arguments.input_mode,

@@ -83,7 +83,7 @@ def train(tf, pixels, answers):
         for step in range(STEPS):
             first = step * BATCH % len(answers)
             session.run(learn, {features: pixels[first : first + BATCH], targets: answers[first : first + BATCH]})
-    return lambda asked: session.run(guesses, {features: asked})
+    return lambda images: session.run(guesses, {features: images})
 
 
 def main():

@@ -38,11 +38,11 @@ def ask(questions):
     }
 
 
-def report(found):
+def report(reports):
     """The lines to print, hosts in order."""
     return [
         "%s  %s  %s: %s" % (answer["outcome"], place["host"], answer["name"], answer["message"])
-        for place in sorted(found, key=lambda place: (place["host"], place["container"]))
+        for place in sorted(reports, key=lambda place: (place["host"], place["container"]))
         for answer in place["answers"]
     ]
 

@@ -22,7 +22,7 @@ def batches(arguments, number, workers):
 
     hdfs, path = fs.FileSystem.from_uri(arguments.table)
     table = pyarrow.dataset.dataset(path, filesystem=hdfs, format="parquet")
-    for file in sorted(table.get_fragments(), key=lambda one: one.path)[number::workers]:
+    for file in sorted(table.get_fragments(), key=lambda fragment: fragment.path)[number::workers]:
         for rows in file.to_batches(columns=arguments.columns, batch_size=arguments.batch):
             yield tuple(numbers(rows.column(column)) for column in range(rows.num_columns))
 

@@ -195,10 +195,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     options = parser.parse_args(arguments)
 
-    def refuse_others(what: str, given: Sequence[str], known: Sequence[str]) -> None:
-        unknown_names = [name for name in given if name not in known]
+    def refuse_others(noun: str, names: Sequence[str], choices: Sequence[str]) -> None:
+        unknown_names = [name for name in names if name not in choices]
         if unknown_names:
-            parser.error(f"{what} is one of {', '.join(known)}; found {', '.join(unknown_names)}. Choose one of those.")
+            parser.error(
+                f"{noun} is one of {', '.join(choices)}; found {', '.join(unknown_names)}. Choose one of those."
+            )
 
     layers = (*LAYERS, LONG)
     refuse_others("a layer", options.layers, layers)

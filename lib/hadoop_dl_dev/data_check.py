@@ -145,10 +145,10 @@ def requirements(text: str) -> tuple[dict[str, set[SpecifierSet]], dict[str, set
     return own, extra
 
 
-def same_range(text: str, found: set[SpecifierSet]) -> bool:
+def same_range(text: str, specifiers: set[SpecifierSet]) -> bool:
     """Whether the data's text is what the wheel says; the forms for several Pythons stand one after the other in it."""
     parts = {SpecifierSet(part.partition(";")[0].strip()) for part in text.split("|")}
-    return parts <= found
+    return parts <= specifiers
 
 
 def nvidia_differences(compat: Compat, offers: Offers) -> Iterator[Difference]:

@@ -151,12 +151,16 @@ def as_read_today(text: str, today: str) -> str:
 
 
 def proposal(
-    compat: Compat, found: Iterable[data_check.Difference], files: Files, metadata: data_check.Metadata, today: str
+    compat: Compat,
+    differences: Iterable[data_check.Difference],
+    files: Files,
+    metadata: data_check.Metadata,
+    today: str,
 ) -> tuple[str, list[str]]:
     """A diff of compat/ with the rows of what is newer or missing, and what a person must look up."""
     texts: dict[str, str] = {}
     by_hand = []
-    for item in found:
+    for item in differences:
         path = f"{item.subject}.yml"
         old = texts.get(path) or (DIRECTORY / path).read_text(encoding="utf-8") if item.subject else ""
         new = old
@@ -179,9 +183,9 @@ def diff_lines(texts: Mapping[str, str], today: str) -> Iterator[str]:
         yield from difflib.unified_diff(old, new, f"a/compat/{path}", f"b/compat/{path}")
 
 
-def update(compat: Compat, found: Iterable[data_check.Difference]) -> int:
+def update(compat: Compat, differences: Iterable[data_check.Difference]) -> int:
     today = datetime.now(timezone.utc).strftime("%Y-%m-%d")
-    diff, by_hand = proposal(compat, found, fetch_files, data_check.fetch_metadata, today)
+    diff, by_hand = proposal(compat, differences, fetch_files, data_check.fetch_metadata, today)
     print(diff, end="")
     for text in by_hand:
         print(f"No row from PyPI alone. {text}", file=sys.stderr)

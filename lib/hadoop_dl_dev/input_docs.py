@@ -43,26 +43,26 @@ def defaults(role: str) -> dict[str, Any]:
     return content
 
 
-def default(given: forms.Input) -> str:
-    if given.name in inputs.playbook_values(REPOSITORY):
+def default(entry: forms.Input) -> str:
+    if entry.name in inputs.playbook_values(REPOSITORY):
         return "set by the playbooks"
-    if given.name in map(gpu_stack.variable, gpu_stack.ROLES):
+    if entry.name in map(gpu_stack.variable, gpu_stack.ROLES):
         return "what the stack decides"
-    value = given.spec.get("default") if not given.role else defaults(given.role).get(given.name)
-    if given.spec.get("required"):
+    value = entry.spec.get("default") if not entry.role else defaults(entry.role).get(entry.name)
+    if entry.spec.get("required"):
         return "must be set"
     return "not set" if value is None else f"`{written(value)}`"
 
 
-def row(given: forms.Input) -> tuple[str, ...]:
+def row(entry: forms.Input) -> tuple[str, ...]:
     return (
-        f"`{given.name}`",
+        f"`{entry.name}`",
         {"request": "str, dict", "batch": "int, str", "canary": "int, str, list", "parts": "str, list"}.get(
-            given.type, given.type
+            entry.type, entry.type
         ),
-        forms.accepted(given),
-        default(given),
-        str(given.spec["description"]),
+        forms.accepted(entry),
+        default(entry),
+        str(entry.spec["description"]),
     )
 
 
@@ -71,18 +71,18 @@ def table(rows: Iterable[tuple[str, ...]]) -> str:
     return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
 
 
-def section(role: str, known: Sequence[forms.Input]) -> str:
+def section(role: str, entries: Sequence[forms.Input]) -> str:
     """The inputs of a role as a table, and the names of those that a site does not set."""
     reserved = inputs.reserved(REPOSITORY)
-    rows = [row(entry) for entry in known if entry.name not in reserved]
-    names = ", ".join(f"`{entry.name}`" for entry in known if entry.name in reserved)
+    rows = [row(entry) for entry in entries if entry.name not in reserved]
+    names = ", ".join(f"`{entry.name}`" for entry in entries if entry.name in reserved)
     only = textwrap.fill(f"Only the playbooks set {names}.", 100, break_on_hyphens=False) if names else ""
     heading = f"Role [{role}](../roles/{role})" if role else "For all roles"
     return "\n\n".join(filter(None, [f"## {heading}", table(rows) if rows else "", only])) + "\n"
 
 
 def page() -> str:
-    entries = sorted(inputs.all_inputs(REPOSITORY).values(), key=lambda given: given.name)
+    entries = sorted(inputs.all_inputs(REPOSITORY).values(), key=lambda entry: entry.name)
     sections = [HEAD]
     for role in sorted({entry.role for entry in entries}):
         sections.append(section(role, [entry for entry in entries if entry.role == role]))

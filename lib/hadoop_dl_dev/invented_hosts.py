@@ -36,9 +36,9 @@ def altered(host: Host, change: Callable[[Json], Any]) -> Host:
     return replace(host, facts=read_facts(content))
 
 
-def after(host: Host, made: Plan) -> Host:
+def after(host: Host, plan: Plan) -> Host:
     """The host as it reads once everything that the plan names was done."""
-    part = made.hosts[host.name]
+    part = plan.hosts[host.name]
     environment = part["environment"]
     environments = [environment, *(extra["environment"] for extra in part["additional"])]
     state = {
@@ -46,7 +46,7 @@ def after(host: Host, made: Plan) -> Host:
         "environments": {name: {"problem": None} for name in environments if name},
         "receipts": {name: {"digest": digest, "problem": None} for name, digest in part["digests"].items()},
     }
-    return altered(host, lambda found: found.update(deeplearning=state))
+    return altered(host, lambda content: content.update(deeplearning=state))
 
 
 def completed(hint: Any, value: Any) -> Any:

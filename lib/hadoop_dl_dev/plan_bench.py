@@ -27,7 +27,7 @@ SITES: dict[str, tuple[Any, ...]] = {
 HEAD = ("requests", "hosts", "verdicts", "rows", "first plan, CPU ms", "next plan, CPU ms")
 
 
-def host(number: int, asked: tuple[Any, ...]) -> plan_model.Host:
+def host(number: int, requests: tuple[Any, ...]) -> plan_model.Host:
     """A host of the inventory with what its reader answered."""
     node = resolver_bench.node(number)
     node["os"]["name"] = f"Red Hat Enterprise Linux {node['os']['version']}"
@@ -35,7 +35,7 @@ def host(number: int, asked: tuple[Any, ...]) -> plan_model.Host:
     node["disk_free_mb"] = {"/opt": 90000}
     node["hadoop"]["home"] = "/opt/hadoop"
     variables = {
-        "deeplearning_request": asked[number % len(asked)],
+        "deeplearning_request": requests[number % len(requests)],
         "mirror_url": "http://mirror1:8900",
         "mirror_mode": "fetch",
         "nvidia_license_accepted": True,

@@ -50,10 +50,10 @@ def node(number: int) -> dict[str, Any]:
     return invented_hosts.answer(parts)
 
 
-def fits(asked: Any, profile: HostProfile) -> bool:
-    if isinstance(asked, str):
-        return not try_stack(load(), load_stack(asked), profile).conflicts
-    return resolve(asked, profile).ok
+def fits(request: Any, profile: HostProfile) -> bool:
+    if isinstance(request, str):
+        return not try_stack(load(), load_stack(request), profile).conflicts
+    return resolve(request, profile).ok
 
 
 def once(count: str) -> None:

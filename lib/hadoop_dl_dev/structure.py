@@ -141,7 +141,7 @@ def module_of(name: str) -> str:
     return name.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
 
 
-def imported(text: str, known: set[str], module: str) -> Iterator[str]:
+def imported(text: str, modules: set[str], module: str) -> Iterator[str]:
     """Modules that it imports anywhere: inside a function, or for types alone, an import is a bond as well."""
     for node in ast.walk(ast.parse(text)):
         names: list[str] = []
@@ -151,8 +151,8 @@ def imported(text: str, known: set[str], module: str) -> Iterator[str]:
             parents = module.split(".")[: -node.level] if node.level else []
             names = [".".join([*parents, *filter(None, [node.module]), alias.name]) for alias in node.names]
         for name in names:
-            target = name if name in known else name.rpartition(".")[0]
-            if target in known and target != module:
+            target = name if name in modules else name.rpartition(".")[0]
+            if target in modules and target != module:
                 yield target
 
 
@@ -288,9 +288,9 @@ MEASURES: tuple[Callable[[Tree], Measure], ...] = (
 # --- the command ----------------------------------------------------------------------------------------------------
 
 
-def table(found: Sequence[Measure], limits: dict[str, int]) -> str:
+def table(measures: Sequence[Measure], limits: dict[str, int]) -> str:
     rows = [f"{'count':>7} {'limit':>7}  what"]
-    for measure in found:
+    for measure in measures:
         limit = limits.get(measure.name)
         over = limit is not None and measure.count > limit
         rows.append(

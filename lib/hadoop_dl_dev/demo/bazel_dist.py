@@ -42,10 +42,10 @@ def source_archives(cache: Path) -> list[Path]:
 def ensure(cache: Path = CACHE) -> Path:
     """The directory that a server of the scenario serves, made again when a fixture changed."""
     files = [SETTINGS, Path(__file__)]
-    return signed_packages.made_once(cache / "bazel-dist", files, lambda top, made: fill(top, made, cache))
+    return signed_packages.made_once(cache / "bazel-dist", files, lambda top, target: fill(top, target, cache))
 
 
-def fill(top: Path, made: Path, cache: Path) -> None:
+def fill(top: Path, target: Path, cache: Path) -> None:
     tree = top / "tree"
     for archive in source_archives(cache):
         with tarfile.open(archive) as opened:
@@ -59,7 +59,7 @@ def fill(top: Path, made: Path, cache: Path) -> None:
     if text.count(first) != 1:
         raise DemoError(f"compile.sh of bazel {VERSION} must have one line {first!r}, but has {text.count(first)}.")
     compile_sh.write_text(text.replace(first, f"source ./{SETTINGS.name}\n{first}"), encoding="utf-8")
-    shutil.make_archive(str(made / f"bazel-{VERSION}-dist"), "zip", tree)
+    shutil.make_archive(str(target / f"bazel-{VERSION}-dist"), "zip", tree)
 
 
 def patch(tree: Path, name: str) -> None:

@@ -57,42 +57,42 @@ def archives() -> list[artifacts.Artifact]:
 def ensure(cache: Path = CACHE) -> Path:
     """The directory that a server of the scenario serves, made again when a fixture changed."""
     files = [*SOURCE.iterdir(), Path(__file__), Path(signed_packages.__file__)]
-    return signed_packages.made_once(cache / "bazel", files, lambda top, made: fill(top, made, cache))
+    return signed_packages.made_once(cache / "bazel", files, lambda top, target: fill(top, target, cache))
 
 
-def fill(top: Path, made: Path, cache: Path) -> None:
+def fill(top: Path, target: Path, cache: Path) -> None:
     fetched = artifacts.fetch_all(archives(), cache / "npm")
-    programs = {version: unpack(version, path, made) for version, path in zip(VERSIONS, fetched, strict=True)}
-    make_dist(programs[BOOTSTRAPPED], made)
+    programs = {version: unpack(version, path, target) for version, path in zip(VERSIONS, fetched, strict=True)}
+    make_dist(programs[BOOTSTRAPPED], target)
     packaged = {version: programs[version] for version in PACKAGED}
-    make_repository(packaged, top, made / "rpm", signed_packages.signing_key(cache / "gpg"))
+    make_repository(packaged, top, target / "rpm", signed_packages.signing_key(cache / "gpg"))
 
 
-def unpack(version: str, archive: Path, made: Path) -> Path:
+def unpack(version: str, archive: Path, target: Path) -> Path:
     """The executable, under the name that bazel's own releases give it."""
     name = f"bazel-{version}-linux-x86_64"
     with tarfile.open(archive) as opened:
         content = opened.extractfile(f"package/{name}")
         if content is None:
             raise DemoError(f"{archive} must have the file package/{name} but does not. Remove it and repeat.")
-        (made / name).write_bytes(content.read())
-    (made / name).chmod(0o755)
-    return made / name
+        (target / name).write_bytes(content.read())
+    (target / name).chmod(0o755)
+    return target / name
 
 
-def make_dist(program: Path, made: Path) -> None:
-    with zipfile.ZipFile(made / f"bazel-{BOOTSTRAPPED}-dist.zip", "w") as archive:
+def make_dist(program: Path, target: Path) -> None:
+    with zipfile.ZipFile(target / f"bazel-{BOOTSTRAPPED}-dist.zip", "w") as archive:
         archive.write(SOURCE / "compile.sh", "compile.sh")
         archive.write(program, "fixture-bazel")
 
 
-def make_repository(programs: dict[str, Path], directory: Path, made: Path, home: Path) -> None:
-    made.mkdir(mode=0o755)
+def make_repository(programs: dict[str, Path], directory: Path, repository: Path, home: Path) -> None:
+    repository.mkdir(mode=0o755)
     for version, program in programs.items():
         macros = {"bazel_version": version, "bazel_program": str(program)}
-        signed_packages.build(SOURCE / "bazel.spec", directory / f"build-{version}", made, macros)
-    signed_packages.index(made, home)
-    signed_packages.write_keys(made, home)
+        signed_packages.build(SOURCE / "bazel.spec", directory / f"build-{version}", repository, macros)
+    signed_packages.index(repository, home)
+    signed_packages.write_keys(repository, home)
 
 
 def compiler(image: str, packages: tuple[str, ...] = COMPILER, cache: Path = CACHE) -> Path:

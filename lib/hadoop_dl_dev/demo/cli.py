@@ -40,14 +40,14 @@ def parser() -> argparse.ArgumentParser:
     start.set_defaults(act=start_node)
     stop = actions.add_parser("stop")
     stop.add_argument("name", nargs="+")
-    stop.set_defaults(act=lambda given: nodes.remove(*given.name))
+    stop.set_defaults(act=lambda arguments: nodes.remove(*arguments.name))
     for name, text, act in (
         (
             "run",
             "everything: the cluster, site.yml, a training job, a summary",
-            lambda given: tour.run_all(asked(given), up),
+            lambda arguments: tour.run_all(asked(arguments), up),
         ),
-        ("up", "the cluster alone", lambda given: up(asked(given))),
+        ("up", "the cluster alone", lambda arguments: up(asked(arguments))),
     ):
         command = commands.add_parser(name, help=text, parents=[name_option])
         command.set_defaults(act=act)
@@ -68,24 +68,26 @@ def parser() -> argparse.ArgumentParser:
         command.add_argument("--hadoop", default="", choices=versions, help="its version")
     text = "make edge1 a build host, and request a stack whose TensorFlow (a stand-in) is built there"
     build = commands.add_parser("build-host", help=text, parents=[name_option])
-    build.set_defaults(act=lambda given: build_site.prepare(cluster.recorded(given.name)))
+    build.set_defaults(act=lambda arguments: build_site.prepare(cluster.recorded(arguments.name)))
     remove = commands.add_parser("down", help="remove the cluster", parents=[name_option])
     remove.add_argument("--everything", action="store_true", help="images and downloads, too")
-    remove.set_defaults(act=lambda given: down(given.name, given.everything))
+    remove.set_defaults(act=lambda arguments: down(arguments.name, arguments.everything))
     show = commands.add_parser("status", help="what runs on which node", parents=[name_option])
-    show.set_defaults(act=lambda given: status(given.name))
+    show.set_defaults(act=lambda arguments: status(arguments.name))
     enter = commands.add_parser("shell", help="open a shell on a node", parents=[name_option])
     enter.add_argument("host")
-    enter.set_defaults(act=lambda given: shell(given.name, given.host))
+    enter.set_defaults(act=lambda arguments: shell(arguments.name, arguments.host))
     return parser
 
 
-def asked(given: argparse.Namespace) -> cluster.Cluster:
-    return cluster.Cluster(given.stack, given.data_nodes, given.name, given.cdsw, given.kerberos, given.hadoop)
+def asked(arguments: argparse.Namespace) -> cluster.Cluster:
+    return cluster.Cluster(
+        arguments.stack, arguments.data_nodes, arguments.name, arguments.cdsw, arguments.kerberos, arguments.hadoop
+    )
 
 
-def start_node(given: argparse.Namespace) -> None:
-    nodes.start(given.name, given.image, nodes.options_of(given.name, mounts=given.mount))
+def start_node(arguments: argparse.Namespace) -> None:
+    nodes.start(arguments.name, arguments.image, nodes.options_of(arguments.name, mounts=arguments.mount))
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -103,27 +105,27 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def up(
-    wanted: cluster.Cluster,
+    demo: cluster.Cluster,
     times: list[tuple[str, float]] | None = None,
     meanwhile: Callable[[cluster.Cluster], object] = lambda _: None,
 ) -> None:
     """Everything below site.yml. `meanwhile` is called while the services start: hosts can be reached then."""
     with phase("What this machine needs", times):
-        prerequisites.ensure(wanted.name, workbench.NAME if wanted.cdsw else "")
-    with phase(f"Nodes for {wanted.stack}", times):
-        cluster.start(wanted)
-        if wanted.kerberos:
-            kerberos.prepare(wanted)
-        services.start(wanted)
-    if wanted.cdsw:
-        with phase(f"Docker, a GPU and CDSW {wanted.cdsw} on {workbench.NAME}", times):
-            workbench.Host(wanted.container(workbench.NAME)).prepare(wanted.cdsw)
+        prerequisites.ensure(demo.name, workbench.NAME if demo.cdsw else "")
+    with phase(f"Nodes for {demo.stack}", times):
+        cluster.start(demo)
+        if demo.kerberos:
+            kerberos.prepare(demo)
+        services.start(demo)
+    if demo.cdsw:
+        with phase(f"Docker, a GPU and CDSW {demo.cdsw} on {workbench.NAME}", times):
+            workbench.Host(demo.container(workbench.NAME)).prepare(demo.cdsw)
     with phase("SSH", times):
-        inventory.write(wanted)
-        cluster.make_reachable(wanted)
+        inventory.write(demo)
+        cluster.make_reachable(demo)
     with phase("HDFS, YARN, Kafka, and the mirror", times), ThreadPoolExecutor(1) as pool:
-        mirror = pool.submit(meanwhile, wanted)
-        services.wait(wanted)
+        mirror = pool.submit(meanwhile, demo)
+        services.wait(demo)
         mirror.result()
 
 

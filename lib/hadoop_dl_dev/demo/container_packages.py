@@ -20,15 +20,17 @@ TOOLKIT = "1.17.8"
 def ensure(cache: Path = CACHE) -> Path:
     """The repository, made again when a fixture changed."""
     files = [*SOURCE.iterdir(), Path(__file__), Path(signed_packages.__file__)]
-    return signed_packages.made_once(cache / "container-packages", files, lambda top, made: fill(top, made, cache))
+    return signed_packages.made_once(
+        cache / "container-packages", files, lambda top, repository: fill(top, repository, cache)
+    )
 
 
-def fill(top: Path, made: Path, cache: Path) -> None:
+def fill(top: Path, repository: Path, cache: Path) -> None:
     for spec in sorted(SOURCE.glob("*.spec")):
-        signed_packages.build(spec, top / spec.stem, made, {"files_dir": str(SOURCE), "toolkit": TOOLKIT})
+        signed_packages.build(spec, top / spec.stem, repository, {"files_dir": str(SOURCE), "toolkit": TOOLKIT})
     home = signed_packages.signing_key(cache / "gpg")
-    signed_packages.index(made, home)
-    signed_packages.write_keys(made, home)
+    signed_packages.index(repository, home)
+    signed_packages.write_keys(repository, home)
 
 
 def make(arguments: list[str]) -> Path:

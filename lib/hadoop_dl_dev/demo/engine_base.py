@@ -34,13 +34,13 @@ def ensure(cache: Path = CACHE) -> Path:
     """The directory, made again when one of its sources changed."""
     programs = [Path(__file__), Path(gpu_debs.__file__), Path(signed_packages.__file__)]
     files = [*SOURCE.iterdir(), *programs, DATA / "gpu/files/elf.py"]
-    return signed_packages.made_once(cache / "engine-base", files, lambda top, made: fill(top, made, cache))
+    return signed_packages.made_once(cache / "engine-base", files, lambda top, target: fill(top, target, cache))
 
 
-def fill(top: Path, made: Path, cache: Path) -> None:
-    (made / "apt").mkdir()
-    save_image(top, made / "engine.tar")
-    make_repository(top, made / "apt", signed_packages.signing_key(cache / "gpg"))
+def fill(top: Path, target: Path, cache: Path) -> None:
+    (target / "apt").mkdir()
+    save_image(top, target / "engine.tar")
+    make_repository(top, target / "apt", signed_packages.signing_key(cache / "gpg"))
 
 
 def save_image(directory: Path, file: Path) -> None:
@@ -59,7 +59,7 @@ def save_image(directory: Path, file: Path) -> None:
     file.chmod(0o644)
 
 
-def make_repository(directory: Path, made: Path, home: Path) -> None:
+def make_repository(directory: Path, repository: Path, home: Path) -> None:
     """Fixtures of CUDA's packages; their libraries load and answer nothing."""
     entries = []
     for package in yaml.safe_load((SOURCE / "cuda.yml").read_text(encoding="utf-8"))["packages"]:
@@ -72,9 +72,9 @@ def make_repository(directory: Path, made: Path, home: Path) -> None:
             (file.parent / soname).symlink_to(file.name)
         patterns = ["*"] if package.get("libraries") else []
         described = {"source": package["name"], **package, "files": patterns}
-        entries.append(gpu_debs.build(described, tree, directory / "debs", made))
-    gpu_debs.write_index(entries, directory, made, home)
-    signed_packages.export_key(home, made / "key.asc")
+        entries.append(gpu_debs.build(described, tree, directory / "debs", repository))
+    gpu_debs.write_index(entries, directory, repository, home)
+    signed_packages.export_key(home, repository / "key.asc")
 
 
 def main() -> int:

@@ -47,12 +47,12 @@ def make(source: Path, cache: Path) -> Path:
     return target
 
 
-def replace_content(target: Path, made: Path) -> None:
+def replace_content(target: Path, repository: Path) -> None:
     """Running nodes have the directory mounted: it stays the same one."""
     target.mkdir(exist_ok=True)
     target.chmod(0o755)
     (target / ".digest").unlink(missing_ok=True)  # first: a half-made repository is not taken for a complete one
     for old in target.iterdir():
         shutil.rmtree(old) if old.is_dir() else old.unlink()
-    for new in made.iterdir():
+    for new in repository.iterdir():
         shutil.move(new, target / new.name)

@@ -49,7 +49,7 @@ def control(package: dict[str, Any]) -> str:
     return "".join(f"{key}: {value}\n" for key, value in fields.items() if value)
 
 
-def build(package: dict[str, Any], tree: Path, top: Path, made: Path) -> str:
+def build(package: dict[str, Any], tree: Path, top: Path, repository: Path) -> str:
     """One package, and its entry in the repository's index."""
     root = top / f"{package['name']}_{package['version']}"
     (root / "DEBIAN").mkdir(parents=True)
@@ -63,14 +63,14 @@ def build(package: dict[str, Any], tree: Path, top: Path, made: Path) -> str:
             target = root / path.relative_to(tree)
             target.parent.mkdir(parents=True, exist_ok=True)
             run("cp", "--archive", str(path), str(target))
-    file = made / f"{root.name}_amd64.deb"
+    file = repository / f"{root.name}_amd64.deb"
     run("dpkg-deb", "--root-owner-group", "-Zgzip", "--build", str(root), str(file))
     content = file.read_bytes()
     return f"{control(package)}Filename: ./{file.name}\nSize: {len(content)}\nSHA256: {hashlib.sha256(content).hexdigest()}\n"
 
 
-def make(source: Path, listed: dict[str, Any], directory: Path, made: Path, home: Path) -> None:
-    """The packages of a Debian system in `made`, with an index that the fixtures' key signs."""
+def make(source: Path, listed: dict[str, Any], directory: Path, repository: Path, home: Path) -> None:
+    """The packages of a Debian system in `repository`, with an index that the fixtures' key signs."""
     described = yaml.safe_load((source / "debian.yml").read_text(encoding="utf-8"))
     entries: list[str] = []
     trees: dict[tuple[str, str], Path] = {}
@@ -80,17 +80,17 @@ def make(source: Path, listed: dict[str, Any], directory: Path, made: Path, home
             trees[words] = directory / f"tree-{len(trees)}"
             trees[words].mkdir()
             run("sh", str(source / "files/debian_tree.sh"), str(trees[words]), *words)
-        entries.append(build(package, trees[words], directory / "packages", made))
-    write_index(entries, directory, made, home)
+        entries.append(build(package, trees[words], directory / "packages", repository))
+    write_index(entries, directory, repository, home)
     shutil.rmtree(directory / "packages")
 
 
-def write_index(entries: list[str], directory: Path, made: Path, home: Path) -> None:
+def write_index(entries: list[str], directory: Path, repository: Path, home: Path) -> None:
     """Packages and InRelease, signed by the fixtures' key."""
     index = "\n".join(entries).encode()
-    (made / "Packages").write_bytes(index)
+    (repository / "Packages").write_bytes(index)
     date = datetime.now(timezone.utc).strftime("%a, %d %b %Y %H:%M:%S UTC")
     release = f"Date: {date}\nSHA256:\n {hashlib.sha256(index).hexdigest()} {len(index)} Packages\n"
     (directory / "Release").write_text(release, encoding="utf-8")
     sign = ["gpg", "--homedir", str(home), "--batch", "--local-user", KEY_NAME, "--clearsign"]
-    run(*sign, "--output", str(made / "InRelease"), str(directory / "Release"))
+    run(*sign, "--output", str(repository / "InRelease"), str(directory / "Release"))

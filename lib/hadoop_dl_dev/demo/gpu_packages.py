@@ -53,34 +53,34 @@ def ensure(system: str, cache: Path = CACHE) -> Path:
     files = [path for path in [*SOURCE.rglob("*"), *programs] if path.is_file()]
     home = signed_packages.signing_key(cache / "gpg")
     return signed_packages.made_once(
-        cache / f"gpu-packages-{system}", files, lambda top, made: fill(system, listed, top, made, home)
+        cache / f"gpu-packages-{system}", files, lambda top, repository: fill(system, listed, top, repository, home)
     )
 
 
-def fill(system: str, listed: dict[str, Any], top: Path, made: Path, home: Path) -> None:
+def fill(system: str, listed: dict[str, Any], top: Path, repository: Path, home: Path) -> None:
     if "dist" in listed[system]:
-        make_rpms(system, listed, top, made, home)
+        make_rpms(system, listed, top, repository, home)
     else:
-        gpu_debs.make(SOURCE, listed[system], top, made, home)
-    signed_packages.write_keys(made, home)
+        gpu_debs.make(SOURCE, listed[system], top, repository, home)
+    signed_packages.write_keys(repository, home)
 
 
-def make_rpms(system: str, listed: dict[str, Any], directory: Path, made: Path, home: Path) -> None:
+def make_rpms(system: str, listed: dict[str, Any], directory: Path, repository: Path, home: Path) -> None:
     with ThreadPoolExecutor(2) as pool:
-        list(pool.map(lambda job: build(directory, made, *job), enumerate(builds(listed, system))))
-    signed_packages.index(made, home)
+        list(pool.map(lambda job: build(directory, repository, *job), enumerate(builds(listed, system))))
+    signed_packages.index(repository, home)
     if listed[system]["el"] != "7":
-        module_streams.add(made)
-    write_runfiles(made, listed[system]["drivers"])
+        module_streams.add(repository)
+    write_runfiles(repository, listed[system]["drivers"])
 
 
-def build(directory: Path, made: Path, number: int, job: tuple[str, dict[str, str]]) -> None:
+def build(directory: Path, repository: Path, number: int, job: tuple[str, dict[str, str]]) -> None:
     spec, macros = job
     top, files = directory / f"build-{number}", str(SOURCE / "files")
-    signed_packages.build(SOURCE / "specs" / f"{spec}.spec", top, made, {**macros, "files_dir": files})
+    signed_packages.build(SOURCE / "specs" / f"{spec}.spec", top, repository, {**macros, "files_dir": files})
 
 
-def write_runfiles(made: Path, versions: list[str]) -> None:
+def write_runfiles(repository: Path, versions: list[str]) -> None:
     """Self-extracting files like NVIDIA's: a shell script, a marker line, and an archive."""
     for version in versions:
         with tempfile.TemporaryDirectory() as directory:
@@ -103,7 +103,7 @@ def write_runfiles(made: Path, versions: list[str]) -> None:
                 "nvidia-smi",
             )
             script = (SOURCE / "files" / "nvidia.run").read_bytes().replace(b"@VERSION@", version.encode())
-            target = made / f"NVIDIA-Linux-x86_64-{version}.run"
+            target = repository / f"NVIDIA-Linux-x86_64-{version}.run"
             target.write_bytes(script + (root / "payload.tar").read_bytes())
             target.chmod(0o755)
 

@@ -47,13 +47,13 @@ def packages(directory: Path) -> list[Package]:
     return [Package(tuple(map(int, row[0].split("."))), row[1], row[2]) for row in rows if row[1] in names]
 
 
-def newest(found: Iterable[Package], names: Sequence[str]) -> list[str]:
-    return [rpm.nevra for rpm in {rpm.name: rpm for rpm in sorted(found) if rpm.name in names}.values()]
+def newest(packages: Iterable[Package], names: Sequence[str]) -> list[str]:
+    return [rpm.nevra for rpm in {rpm.name: rpm for rpm in sorted(packages) if rpm.name in names}.values()]
 
 
-def stream(name: str, branch: int, kind: str, found: Sequence[Package]) -> dict[str, Any]:
+def stream(name: str, branch: int, kind: str, packages: Sequence[Package]) -> dict[str, Any]:
     """The description of one stream. https://github.com/fedora-modularity/libmodulemd, yaml_specs/modulemd_stream_v2.yaml"""
-    own = [rpm for rpm in found if rpm.version[0] == branch]
+    own = [rpm for rpm in packages if rpm.version[0] == branch]
     rpms = [rpm.nevra for rpm in own if rpm.name in OF_BRANCH]
     content = {
         "name": "nvidia-driver",
@@ -64,13 +64,13 @@ def stream(name: str, branch: int, kind: str, found: Sequence[Package]) -> dict[
         "summary": f"Nvidia driver for {name} branch",
         "description": "Stand-ins",
         "license": {"module": ["MIT"]},
-        "artifacts": {"rpms": rpms + newest(found, LATEST) + newest(own, MODULES[kind])},
+        "artifacts": {"rpms": rpms + newest(packages, LATEST) + newest(own, MODULES[kind])},
     }
     return {"document": "modulemd", "version": 2, "data": content}
 
 
-def documents(found: Sequence[Package]) -> list[dict[str, Any]]:
-    branches = sorted({rpm.version[0] for rpm in found if rpm.name == "nvidia-driver"})
+def documents(packages: Sequence[Package]) -> list[dict[str, Any]]:
+    branches = sorted({rpm.version[0] for rpm in packages if rpm.name == "nvidia-driver"})
     specs = [(f"{branch}{kind}", branch, kind) for branch in branches for kind in MODULES]
     specs += [
         ("latest", branches[-1], ""),
@@ -78,12 +78,15 @@ def documents(found: Sequence[Package]) -> list[dict[str, Any]]:
         ("open-dkms", branches[-1], "-open"),
     ]
     default = {"module": "nvidia-driver", "stream": "latest-dkms"}
-    return [*(stream(*row, found) for row in specs), {"document": "modulemd-defaults", "version": 1, "data": default}]
+    return [
+        *(stream(*row, packages) for row in specs),
+        {"document": "modulemd-defaults", "version": 1, "data": default},
+    ]
 
 
-def add(made: Path) -> None:
+def add(repository: Path) -> None:
     """Add the streams of its packages to the index of a directory."""
-    listed = made / "modules.yaml"
-    listed.write_text(yaml.safe_dump_all(documents(packages(made)), explicit_end=True), encoding="utf-8")
-    run("modifyrepo_c", "--mdtype=modules", str(listed), str(made / "repodata"))
+    listed = repository / "modules.yaml"
+    listed.write_text(yaml.safe_dump_all(documents(packages(repository)), explicit_end=True), encoding="utf-8")
+    run("modifyrepo_c", "--mdtype=modules", str(listed), str(repository / "repodata"))
     listed.unlink()

@@ -60,41 +60,43 @@ class Machine:
     disks_mb: dict[str, tuple[int, int]] = field(default_factory=dict)  # directory: needed, free
 
 
-def problems(found: Machine) -> list[str]:
+def problems(machine: Machine) -> list[str]:
     """Why the demo cannot run here; an empty list means that it can."""
     lines = []
-    if found.machine != "x86_64":
-        lines.append(f"An x86_64 machine is required, but this is {found.machine}: TensorFlow's wheels are for x86_64.")
-    if not PYTHONS[0] <= found.python <= PYTHONS[1]:
+    if machine.machine != "x86_64":
         lines.append(
-            f"Python 3.10 to 3.12 is required, but this is {found.python[0]}.{found.python[1]}. Name another one: make demo PYTHON=python3.11"
+            f"An x86_64 machine is required, but this is {machine.machine}: TensorFlow's wheels are for x86_64."
         )
-    memory_mb = MEMORY_MB[found.up]
-    if found.memory_mb < memory_mb:
+    if not PYTHONS[0] <= machine.python <= PYTHONS[1]:
         lines.append(
-            f"{memory_mb} MB of free memory are required, but there are {found.memory_mb}. End something, or use a larger machine."
+            f"Python 3.10 to 3.12 is required, but this is {machine.python[0]}.{machine.python[1]}. Name another one: make demo PYTHON=python3.11"
         )
-    for directory, (need, free) in found.disks_mb.items():
+    memory_mb = MEMORY_MB[machine.up]
+    if machine.memory_mb < memory_mb:
+        lines.append(
+            f"{memory_mb} MB of free memory are required, but there are {machine.memory_mb}. End something, or use a larger machine."
+        )
+    for directory, (need, free) in machine.disks_mb.items():
         if free < need:
             lines.append(f"{need} MB of free disk are required in {directory}, but there are {free}. Free some space.")
-    if found.packages and not found.apt:
+    if machine.packages and not machine.apt:
         lines.append(
-            f"The packages {' '.join(found.packages)} are required, but there is no apt-get to install them. Install them by hand."
+            f"The packages {' '.join(machine.packages)} are required, but there is no apt-get to install them. Install them by hand."
         )
-    elif found.packages and not found.root:
+    elif machine.packages and not machine.root:
         lines.append(
-            f"The packages {' '.join(found.packages)} are required, but {found.user} may not install them. "
-            f"Run: sudo apt-get install {' '.join(found.packages)}"
+            f"The packages {' '.join(machine.packages)} are required, but {machine.user} may not install them. "
+            f"Run: sudo apt-get install {' '.join(machine.packages)}"
         )
-    if found.remote_engine:
+    if machine.remote_engine:
         lines.append(
-            f"The Docker engine at {found.remote_engine} must answer, but does not. Start it, or use this machine's own: "
+            f"The Docker engine at {machine.remote_engine} must answer, but does not. Start it, or use this machine's own: "
             "unset DOCKER_HOST DOCKER_CONTEXT; docker context use default"
         )
-    elif not found.root and not found.engine:
+    elif not machine.root and not machine.engine:
         lines.append(
-            f"A Docker engine that answers {found.user} is required, but none does. Run make demo as root, "
-            f"or: sudo systemctl start docker; sudo usermod -aG docker {found.user}; then log in again."
+            f"A Docker engine that answers {machine.user} is required, but none does. Run make demo as root, "
+            f"or: sudo systemctl start docker; sudo usermod -aG docker {machine.user}; then log in again."
         )
     return lines
 

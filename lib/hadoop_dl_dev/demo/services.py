@@ -76,7 +76,7 @@ def wait(cluster: Cluster) -> None:
     until("Kafka", lambda: kafka_problem(edge))
 
 
-def until(what: str, problem: Callable[[], str | None], seconds: float = READY_SECONDS, every: float = 1.0) -> None:
+def until(name: str, problem: Callable[[], str | None], seconds: float = READY_SECONDS, every: float = 1.0) -> None:
     """Repeat a question until it finds no problem; a DemoError with the last one after `seconds`."""
     deadline = time.monotonic() + seconds
     while True:
@@ -87,7 +87,7 @@ def until(what: str, problem: Callable[[], str | None], seconds: float = READY_S
         if reason is None:
             return
         if time.monotonic() > deadline:
-            raise DemoError(f"{what} must be ready within {seconds:.0f} seconds, but is not: {reason}")
+            raise DemoError(f"{name} must be ready within {seconds:.0f} seconds, but is not: {reason}")
         time.sleep(every)
 
 

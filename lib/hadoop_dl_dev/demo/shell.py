@@ -35,8 +35,8 @@ def run(
     return done
 
 
-def failure(argv: Sequence[str], status: int, said: str) -> DemoError:
-    last = "\n    ".join(said.strip().splitlines()[-16:])
+def failure(argv: Sequence[str], status: int, output: str) -> DemoError:
+    last = "\n    ".join(output.strip().splitlines()[-16:])
     return DemoError(f"{' '.join(argv)[:200]} ended with status {status}:\n    {last}")
 
 

@@ -41,31 +41,31 @@ def made_once(target: Path, files: Iterable[Path], make: Callable[[Path, Path], 
     return target
 
 
-def build(spec: Path, top: Path, made: Path, macros: dict[str, str] | None = None) -> None:
-    """Build the packages of a spec for x86_64 into `made`; `top` is rpmbuild's own directory."""
-    own = {"_topdir": str(top), "_rpmdir": str(made), "_sourcedir": str(spec.parent)}
+def build(spec: Path, top: Path, repository: Path, macros: dict[str, str] | None = None) -> None:
+    """Build the packages of a spec for x86_64 into `repository`; `top` is rpmbuild's own directory."""
+    own = {"_topdir": str(top), "_rpmdir": str(repository), "_sourcedir": str(spec.parent)}
     defines = [
         word for key, value in {**MACROS, **own, **(macros or {})}.items() for word in ("--define", f"{key} {value}")
     ]
     run("rpmbuild", "-bb", "--quiet", "--noclean", "--target", "x86_64", *defines, str(spec))
 
 
-def index(made: Path, home: Path) -> None:
+def index(repository: Path, home: Path) -> None:
     """Sign the packages of a directory and make it a repository."""
-    sign(made, home)
-    run("createrepo_c", "--quiet", str(made))
+    sign(repository, home)
+    run("createrepo_c", "--quiet", str(repository))
 
 
-def sign(made: Path, home: Path) -> None:
+def sign(repository: Path, home: Path) -> None:
     gpg = ("--define", f"_gpg_name {KEY_NAME}", "--define", "__gpg /usr/bin/gpg")
-    packages = sorted(map(str, made.glob("*.rpm")))
+    packages = sorted(map(str, repository.glob("*.rpm")))
     run("rpmsign", *gpg, "--addsign", *packages, env={**os.environ, "GNUPGHOME": str(home)})
 
 
-def write_keys(made: Path, home: Path) -> None:
+def write_keys(repository: Path, home: Path) -> None:
     """The public key that the packages are signed with, and another one, which signed nothing."""
-    export_key(home, made / "RPM-GPG-KEY-fixtures")
-    export_key(signing_key(home.with_name("gpg-other")), made / "RPM-GPG-KEY-other")
+    export_key(home, repository / "RPM-GPG-KEY-fixtures")
+    export_key(signing_key(home.with_name("gpg-other")), repository / "RPM-GPG-KEY-other")
 
 
 def export_key(home: Path, target: Path) -> None:

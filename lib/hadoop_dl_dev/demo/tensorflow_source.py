@@ -143,17 +143,17 @@ def ensure() -> Path:
     return signed_packages.made_once(CACHE / "tensorflow", files, fill)
 
 
-def fill(top: Path, made: Path) -> None:
+def fill(top: Path, target: Path) -> None:
     sources: dict[str, dict[str, str]] = {}
     for version in (*VERSIONS, ASKS_MORE, HELD):
-        bundle = made / f"tensorflow-v{version}.bundle"
+        bundle = target / f"tensorflow-v{version}.bundle"
         commit = make_bundle(version, top / version, bundle)
         sources[version] = {"commit": commit, "sha256": hashlib.sha256(bundle.read_bytes()).hexdigest()}
     for part in FETCHED:
         name, content = archive_name(part), archive(part)
-        (made / name).write_bytes(content)
+        (target / name).write_bytes(content)
         sources[name] = {"sha256": hashlib.sha256(content).hexdigest()}
-    (made / "sources.json").write_text(json.dumps(sources, indent=1) + "\n", encoding="utf-8")
+    (target / "sources.json").write_text(json.dumps(sources, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -18,8 +18,8 @@ def ensure(cache: Path = CACHE) -> Path:
     return signed_packages.made_once(cache / "workbench-packages", files, fill)
 
 
-def fill(top: Path, made: Path) -> None:
+def fill(top: Path, target: Path) -> None:
     for release in RELEASES:
         macros = {"files_dir": str(SOURCE), "cdsw": release}
-        signed_packages.build(SOURCE / "workbench.spec", top / release, made, macros)
-    shutil.copy(SOURCE / "session", made)
+        signed_packages.build(SOURCE / "workbench.spec", top / release, target, macros)
+    shutil.copy(SOURCE / "session", target)

@@ -95,9 +95,9 @@ def product():
         return float(session.run(total))
 
 
-def problems(asked):
+def problems(questions):
     """The problems as sentences; `driver`: whether an import needs the driver's library, which only a host with GPUs has."""
-    requested_versions = dict((key(name), version) for name, version in asked["projects"].items())
+    requested_versions = dict((key(name), version) for name, version in questions["projects"].items())
     sentences, driver, paths = [], False, []
     installed = dict((key(name), (version, files)) for name, version, files in distributions() if name)
     for name in sorted(requested_versions):
@@ -107,12 +107,12 @@ def problems(asked):
             sentences.append("%s must be %s but is %s" % (name, requested_versions[name], version))
     for name, path in sorted(missing_libraries(paths).items()):
         sentences.append("%s requires %s, which is missing" % (path, name))
-    for name in asked["libraries"]:
+    for name in questions["libraries"]:
         try:
             ctypes.CDLL(name)
         except OSError:
             sentences.append("%s must load but does not: %s" % (name, last_line().partition(": ")[2]))
-    for name in asked["imports"]:
+    for name in questions["imports"]:
         try:
             importlib.import_module(str(name))
         except BaseException:

@@ -80,9 +80,9 @@ def answer(name, question):
     sys.stdout.flush()
 
 
-def main(asked):
-    """asked: hdfs alone, which needs the network; or nothing for all others."""
-    if asked:
+def main(arguments):
+    """arguments: hdfs alone, which needs the network; or nothing for all others."""
+    if arguments:
         answer("hdfs", hdfs)
         return
     answer("python", python)

@@ -162,22 +162,22 @@ def spark(root, environment, variables, login):
     }
 
 
-def yarn(wanted, login):
-    """The nodes with one of these names, as the ResourceManager has them; None if it is not asked. wanted: conf_dir and names."""
-    if not wanted or login is None:
+def yarn(yarn_query, login):
+    """The nodes with one of these names, as the ResourceManager has them; None if it is not asked. yarn_query: conf_dir and names."""
+    if not yarn_query or login is None:
         return None
-    addresses = yarn_cluster.resource_manager_addresses(yarn_cluster.hadoop_configuration(wanted["conf_dir"]))
+    addresses = yarn_cluster.resource_manager_addresses(yarn_cluster.hadoop_configuration(yarn_query["conf_dir"]))
     try:
         with kerberos_login.logged_in(login.get("principal"), login.get("keytab")):
             nodes = yarn_nodes.cluster(addresses)[2]
     except (kerberos_login.NoLogin, yarn_nodes.Silent) as problem:
         return {"error": str(problem), "nodes": []}
-    own_nodes = [yarn_nodes.summary(node) for node in nodes if yarn_nodes.is_named(node, wanted["names"])]
+    own_nodes = [yarn_nodes.summary(node) for node in nodes if yarn_nodes.is_named(node, yarn_query["names"])]
     return {"error": None, "nodes": own_nodes}
 
 
-def read(root, environment, expected, programs, login, wanted):
-    """Everything about this host. expected: what gpu-check must find, or nothing for a host that promises no GPU. wanted: of YARN, or nothing.
+def read(root, environment, expected, programs, login, yarn_query):
+    """Everything about this host. expected: what gpu-check must find, or nothing for a host that promises no GPU. yarn_query: of YARN, or nothing.
 
     programs: the texts of environment_questions.py and of gpu-check's product.py. login: to Hadoop (login, principal, keytab).
     """
@@ -215,13 +215,13 @@ def read(root, environment, expected, programs, login, wanted):
         "login": run(["su", "-", "-s", "/bin/sh", "nobody", "-c", "command -v tfos-submit"]),
         "hdfs_unasked": reason,
         "spark": spark(root, environment, variables, login),
-        "yarn": yarn(wanted, login),
+        "yarn": yarn(yarn_query, login),
     }
 
 
-def main(root, environment, expected, programs, login, wanted):
+def main(root, environment, expected, programs, login, yarn_query):
     try:
-        answer = processes.limited(lambda: read(root, environment, expected, programs, login, wanted), READ_TIMEOUT)
+        answer = processes.limited(lambda: read(root, environment, expected, programs, login, yarn_query), READ_TIMEOUT)
     except processes.Late as late:
         answer = {
             "late": "the host accepts connections, but asking it gave %s. A disk or a network file system that does not answer "

@@ -110,7 +110,7 @@ class Trainer(object):
         return None if processes.clock() >= end else status
 
 
-def compare(asked, trainer):
+def compare(args, trainer):
     gpus, problem = trainer.ask(["gpus"])
     if problem:
         raise NotReady("TensorFlow must import in %s, but does not: %s" % (trainer.environment, problem))
@@ -118,19 +118,19 @@ def compare(asked, trainer):
         "host": socket.getfqdn(),
         "environment": os.path.basename(trainer.environment),
         "gpus": gpus,
-        "seconds": asked.seconds,
+        "seconds": args.seconds,
         "networks": [],
     }
-    write_result(asked.output, report)
+    write_result(args.output, report)
     print("%s on %s: %s" % (report["environment"], report["host"], gpus[0] if gpus else "TensorFlow sees no GPU"))
     print(COLUMNS % ("network", "data", "CPU", "GPU", "factor", "samples/s; # is %dx" % benchmark_scale.BAR))
-    for name in asked.networks:
-        entry = row(name, asked.seconds, trainer, gpus)
+    for name in args.networks:
+        entry = row(name, args.seconds, trainer, gpus)
         report["networks"].append(entry)
         print(line(entry))
         sys.stdout.flush()
-        write_result(asked.output, report)  # after each: an interrupted run keeps what it has
-    if asked.output == "-":
+        write_result(args.output, report)  # after each: an interrupted run keeps what it has
+    if args.output == "-":
         print(json.dumps(report, sort_keys=True))
     say(
         benchmark_scale.PAPER
@@ -151,9 +151,9 @@ def row(name, seconds, trainer, gpus):
     return dict(entry, factor=entry["gpu"] / entry["cpu"]) if gpus else entry
 
 
-def line(one):
-    numbers = ["%.1f" % one[device] if one[device] else "-" for device in ("cpu", "gpu")]
-    factor = "%.1fx" % one["factor"] if one["factor"] else "-"
-    data_kind = networks.NETWORKS[networks.NAMES.index(one["network"])][1]
-    last = one["problem"] or benchmark_scale.bar(one["factor"] or 0)
-    return (COLUMNS % (one["network"], data_kind, numbers[0], numbers[1], factor, last)).rstrip()
+def line(entry):
+    numbers = ["%.1f" % entry[device] if entry[device] else "-" for device in ("cpu", "gpu")]
+    factor = "%.1fx" % entry["factor"] if entry["factor"] else "-"
+    data_kind = networks.NETWORKS[networks.NAMES.index(entry["network"])][1]
+    last = entry["problem"] or benchmark_scale.bar(entry["factor"] or 0)
+    return (COLUMNS % (entry["network"], data_kind, numbers[0], numbers[1], factor, last)).rstrip()

@@ -57,9 +57,9 @@ def row(root, name, is_default):
     return ("*" if is_default else "",) + cells + ("GPU and CPU" if gpu else "CPU", name)
 
 
-def cuda_of(site, found):
+def cuda_of(site, versions):
     """The CUDA that TensorFlow was compiled for; "yes" if it does not tell which; None for one without."""
-    for project, version in found.items():
+    for project, version in versions.items():
         if re.match(r"^nvidia-cuda-runtime(-cu\d+)?$", project):
             return ".".join(version.split(".")[:2])
     for path in glob.glob(os.path.join(site, "tensorflow*", BUILD)):

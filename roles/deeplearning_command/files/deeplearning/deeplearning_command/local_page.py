@@ -15,10 +15,10 @@ from deeplearning_command.options import Refused, say
 HERE = "127.0.0.1"
 
 
-def add_port(made, ports, *other):
+def add_port(parser, ports, *aliases):
     """The option --port, and those by which the program itself would listen on other addresses, which are refused."""
-    made.add_argument("--port", type=port_number, help="the port (the first free one from %d on)" % ports[0])
-    made.add_argument("--host", *other, dest="host", help=argparse.SUPPRESS)
+    parser.add_argument("--port", type=port_number, help="the port (the first free one from %d on)" % ports[0])
+    parser.add_argument("--host", *aliases, dest="host", help=argparse.SUPPRESS)
 
 
 def port_number(text):
@@ -35,8 +35,8 @@ def refuse_others(host, reason):
         )
 
 
-def announce(shown, port, path=""):
-    say("%s at http://%s:%d. From your own computer:" % (shown, HERE, port))
+def announce(directory, port, path=""):
+    say("%s at http://%s:%d. From your own computer:" % (directory, HERE, port))
     say("  ssh -N -L %d:%s:%d %s@%s" % (port, HERE, port, getpass.getuser(), socket.getfqdn()))
     say("then open http://%s:%d%s there. Ctrl-C here ends it." % (HERE, port, path))
 

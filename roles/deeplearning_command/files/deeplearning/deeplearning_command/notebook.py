@@ -99,16 +99,16 @@ def kernel(arguments):
     return OK
 
 
-def tree_with(asked, package, command):
+def tree_with(args, package, command):
     """The directory, of the user or of the environment, that has a package of Jupyter."""
-    environment, python = programs.place(asked)
+    environment, python = programs.place(args)
     own = os.path.dirname(os.path.dirname(python))
     for tree in (own, environment):
         if package in [entry.partition(" ")[0] for entry in packages.installed(tree)]:
             return tree
-    directory = asked.venv or "~/my"
-    stack = "--stack %s " % asked.stack if asked.stack else ""
-    commands = [] if asked.venv else ["deeplearning venv %s%s" % (stack, directory)]
+    directory = args.venv or "~/my"
+    stack = "--stack %s " % args.stack if args.stack else ""
+    commands = [] if args.venv else ["deeplearning venv %s%s" % (stack, directory)]
     commands += ["%s/bin/pip install %s" % (directory, package), "deeplearning %s --venv %s" % (command, directory)]
     raise NotReady(
         "%s is required, but %s does not have it. Install it in a directory of your own:%s"

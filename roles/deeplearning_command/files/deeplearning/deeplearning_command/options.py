@@ -36,9 +36,9 @@ def parser(command, usage, description, example):
     return parser
 
 
-def add_environment(made):
+def add_environment(parser):
     """The options that name an environment."""
-    choice = made.add_mutually_exclusive_group()
+    choice = parser.add_mutually_exclusive_group()
     choice.add_argument(
         "--stack",
         metavar="NAME",
@@ -55,14 +55,14 @@ def gpus(text):
     return 0
 
 
-def leading(made, arguments):
+def leading(parser, arguments):
     """(own options, the rest): the options of the command come first, and what follows belongs to the script."""
-    values = dict((name, action.nargs is None) for action in made._actions for name in action.option_strings)
+    values = dict((name, action.nargs is None) for action in parser._actions for name in action.option_strings)
     position = 0
     while position < len(arguments) and arguments[position].partition("=")[0] in values:
         name, separator, _ = arguments[position].partition("=")
         position += 2 if values[name] and not separator else 1
-    return made.parse_args(arguments[:position]), arguments[position:]
+    return parser.parse_args(arguments[:position]), arguments[position:]
 
 
 def chosen(root, stack):

@@ -73,9 +73,9 @@ def pip(arguments):
     return replace(args, command, "pip")
 
 
-def add_options(made):
-    options.add_environment(made)
-    made.add_argument(
+def add_options(parser):
+    options.add_environment(parser)
+    parser.add_argument(
         "--gpus",
         type=options.gpus,
         metavar="none",
@@ -83,12 +83,12 @@ def add_options(made):
     )
 
 
-def place(asked):
+def place(args):
     """(environment, its Python): with --venv the one below the user's packages."""
-    if asked.venv:
-        own = own_packages.opened(asked.root, asked.venv)
+    if args.venv:
+        own = own_packages.opened(args.root, args.venv)
         return own.environment, own.python
-    environment = options.chosen(asked.root, asked.stack)
+    environment = options.chosen(args.root, args.stack)
     return environment, os.path.join(environment, "bin", "python")
 
 
@@ -104,14 +104,14 @@ def hadoop(root, environment):
         return {}
 
 
-def replace(asked, arguments, program=None, before=None):
+def replace(args, arguments, program=None, before=None):
     """Become the environment's Python. program: that Python runs, of its bin or a path. before: called with the variables just before."""
-    environment, executable = place(asked)
+    environment, executable = place(args)
     command = [executable] + ([os.path.join(environment, "bin", program)] if program else []) + arguments
-    variables = program_variables(os.environ, environment, hadoop(asked.root, environment))
-    if asked.venv:
+    variables = program_variables(os.environ, environment, hadoop(args.root, environment))
+    if args.venv:
         variables["PATH"] = os.pathsep.join([os.path.dirname(executable), variables["PATH"]])
-    variables.update(HIDDEN if asked.gpus == 0 else [])
+    variables.update(HIDDEN if args.gpus == 0 else [])
     if before:
         before(variables)
     for name in ("SIGPIPE", "SIGXFSZ"):  # Python ignores them, and a program would inherit that

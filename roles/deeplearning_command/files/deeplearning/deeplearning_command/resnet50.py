@@ -127,42 +127,42 @@ def check(environment):
     )
 
 
-def measure(asked, program, work, result):
+def measure(args, program, work, result):
     """Run the jobs, and show and write each row when it is there; the exit status."""
     script, rows = os.path.join(work, "resnet50.py"), result["resnet50"]["workers"]
     with io.open(script, "w", encoding="utf-8") as output:
         output.write(pkgutil.get_data("deeplearning_command", "resnet50_job.py").decode("utf-8"))
     words = "ResNet-50, images of %dx%d, batches of %d, %d rounds; the parts of a step in seconds"
-    print(words % (asked.image_size, asked.image_size, asked.batch, asked.rounds))
+    print(words % (args.image_size, args.image_size, args.batch, args.rounds))
     print(COLUMNS % TITLES)
-    for workers in asked.workers:
+    for workers in args.workers:
         sys.stdout.flush()
         say("a job of %d worker%s begins" % (workers, "" if workers == 1 else "s"))
-        status, problem, reports = job(asked, program, workers, script, os.path.join(work, "reports"))
+        status, problem, reports = job(args, program, workers, script, os.path.join(work, "reports"))
         if status == INTERRUPTED:
             raise KeyboardInterrupt
         if status == USAGE:
             return USAGE
-        rows.append(row(workers, asked.batch, reports, problem, rows))
+        rows.append(row(workers, args.batch, reports, problem, rows))
         result["gpus"] = rows[-1]["gpus"] or result["gpus"]
         print(line(rows[-1]))
-        options.write_result(asked.output, result)
+        options.write_result(args.output, result)
     if not result["gpus"] and not all(entry["problem"] for entry in rows):
         print("nothing with GPUs was measured: this is on CPUs, and says nothing about GPUs")
-    if asked.output == "-":
+    if args.output == "-":
         print(json.dumps(result, sort_keys=True))
     return FAILED if any(entry["problem"] for entry in rows) else OK
 
 
-def job(asked, program, workers, script, path):
+def job(args, program, workers, script, path):
     """(exit status, why it failed, what the workers reported)."""
     command = [program, "--executors", str(workers), "--name", "ResNet-50 on %d" % workers, "--result", path]
     for name in ["--stack", "--venv", "--root"] + [option[0] for option in OF_JOBS]:
-        value = getattr(asked, name[2:].replace("-", "_"))
+        value = getattr(args, name[2:].replace("-", "_"))
         command += [name, value] if value is not None else []
-    for setting in asked.conf:
+    for setting in args.conf:
         command += ["--conf", setting]
-    spec = {"workers": workers, "image_size": asked.image_size, "batch": asked.batch, "rounds": asked.rounds}
+    spec = {"workers": workers, "image_size": args.image_size, "batch": args.batch, "rounds": args.rounds}
     status, problem = follow(command + [script, path, json.dumps(spec)])
     if status != OK:
         return status, problem, []
@@ -240,12 +240,12 @@ def quantile(values, share):
     return ordered[low] + (ordered[high] - ordered[low]) * (place - low)
 
 
-def line(one):
-    if one["problem"]:
-        return "%7d %5s  %s" % (one["workers"], "-", one["problem"])
-    efficiency = "-" if one["efficiency"] is None else "%.2f" % one["efficiency"]
-    times = tuple("%.3f" % one["seconds"][part] for part in PARTS + ("remainder", "step"))
-    spread = "%.0f %%" % (100 * one["spread"]["step"] / one["seconds"]["step"])
+def line(entry):
+    if entry["problem"]:
+        return "%7d %5s  %s" % (entry["workers"], "-", entry["problem"])
+    efficiency = "-" if entry["efficiency"] is None else "%.2f" % entry["efficiency"]
+    times = tuple("%.3f" % entry["seconds"][part] for part in PARTS + ("remainder", "step"))
+    spread = "%.0f %%" % (100 * entry["spread"]["step"] / entry["seconds"]["step"])
     return COLUMNS % (
-        (one["workers"], len(one["hosts"]), "%.1f" % one["images_per_second"], efficiency) + times + (spread,)
+        (entry["workers"], len(entry["hosts"]), "%.1f" % entry["images_per_second"], efficiency) + times + (spread,)
     )

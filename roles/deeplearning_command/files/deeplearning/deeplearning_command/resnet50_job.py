@@ -49,7 +49,7 @@ def measure(spec, context):
 
     def on_replicas(function):
         # Without autograph, which cannot read this lambda.
-        return tf.function(lambda *given: strategy.run(function, args=given), autograph=False)
+        return tf.function(lambda *values: strategy.run(function, args=values), autograph=False)
 
     # The gradient of the first layer is computed last; the others are returned so that none is left out.
     compute = on_replicas(lambda images, labels: gradients(images, labels)[1])
@@ -63,7 +63,7 @@ def measure(spec, context):
     noise = tf.cast(tf.random.uniform((batch, size, size, 3), 0, 256, tf.int32), tf.uint8)
     dataset = tf.data.Dataset.from_tensors((noise, labels)).repeat()
     dataset = dataset.map(
-        lambda given, digits: (tf.image.random_flip_left_right(tf.cast(given, tf.float32) / 127.5 - 1), digits)
+        lambda pixels, digits: (tf.image.random_flip_left_right(tf.cast(pixels, tf.float32) / 127.5 - 1), digits)
     )
     batches, one = iter(dataset), tf.constant(1.0)
     local = max(1, len(tf.config.list_logical_devices("GPU")))  # replicas of this worker: each needs a batch

@@ -46,23 +46,23 @@ def main(arguments):
     return programs.replace(args, tensorboard_options, "tensorboard", announce)
 
 
-def checked_directory(asked):
+def checked_directory(args):
     """The directory as TensorBoard needs it, once what reads it is there."""
-    environment, _ = programs.place(asked)
+    environment, _ = programs.place(args)
     if not os.path.isfile(os.path.join(environment, "bin", "tensorboard")):
         raise NotReady(
             "TensorBoard is required, but %s has none. Name an environment that has it with --stack (deeplearning list)."
             % environment
         )
-    if asked.directory.startswith(FAR):
-        variables = hadoop_environment(client_file(asked.root, environment, "hadoop-env.sh"))
-        return with_name_node(asked.directory, variables["HADOOP_CONF_DIR"])
-    if "://" not in asked.directory and not os.path.isdir(asked.directory):
+    if args.directory.startswith(FAR):
+        variables = hadoop_environment(client_file(args.root, environment, "hadoop-env.sh"))
+        return with_name_node(args.directory, variables["HADOOP_CONF_DIR"])
+    if "://" not in args.directory and not os.path.isdir(args.directory):
         raise NotReady(
             "a directory of events is required, but %s does not exist. Name the directory that the training writes to; one in HDFS "
-            "begins with hdfs://." % asked.directory
+            "begins with hdfs://." % args.directory
         )
-    return asked.directory
+    return args.directory
 
 
 def with_name_node(address, configuration):

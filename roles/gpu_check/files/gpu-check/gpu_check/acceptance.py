@@ -126,14 +126,14 @@ class Run(object):
             raise Fail("CUDA must start but does not: %s. %s" % (answer["error"], " ".join(devices(host))))
         return answer
 
-    def keep(self, found):
+    def keep(self, answer):
         links = self.links()
-        for entry in found["gpus"]:
+        for entry in answer["gpus"]:
             card = self.cards.get(entry["gpu"], {"link": "PCIe", "limit": 0})
             for kind, speed in sorted(entry["copies"].items()):
                 link, limit = ("", entry["memory_limit"]) if kind == "memory" else (card["link"], card["limit"])
                 self.add(entry["gpu"], "", kind, link, speed, limit)
-        for entry in found["peers"]:
+        for entry in answer["peers"]:
             word, limit = links.get((entry["gpu"], entry["peer"]), ("unknown", 0))
             if entry["problem"]:
                 self.lost.append(("GPU %s to %s" % (entry["gpu"], entry["peer"]), entry["problem"]))
@@ -162,10 +162,10 @@ class Run(object):
         return "; ".join(span(key, speeds) for key, speeds in sorted(alike.items()))
 
 
-def words(one):
+def words(row):
     """A measure as people read it."""
-    way = "GPU %s to %s" % (one["gpu"], one["peer"]) if one["peer"] else "GPU %s %s" % (one["gpu"], one["kind"])
-    return "%s %.1f%s" % (way, one["speed"] / 1000, unit(one["link"], one["limit"]))
+    way = "GPU %s to %s" % (row["gpu"], row["peer"]) if row["peer"] else "GPU %s %s" % (row["gpu"], row["kind"])
+    return "%s %.1f%s" % (way, row["speed"] / 1000, unit(row["link"], row["limit"]))
 
 
 def span(key, speeds):

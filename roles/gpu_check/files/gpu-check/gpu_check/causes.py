@@ -9,17 +9,17 @@ import re
 from gpu_check.sentences import how_to_install, no_gpus, no_library, smi_problem, two_versions
 
 
-def last_error(said):
+def last_error(output):
     """The line of a traceback that names the error; TensorFlow 1 prints advice below it."""
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
     errors = [line for line in lines if re.match(r"[\w.]*(Error|Exception|Interrupt): ", line)]
     return ((errors or lines or ["it printed nothing"])[-1])[:300]
 
 
-def missing_libraries(host, said):
+def missing_libraries(host, output):
     """Sentences about libraries that TensorFlow names, or does not name."""
-    missing = set(re.findall(r"Could not load dynamic library '([^']+)'", said))
-    missing |= set(re.findall(r"ImportError: (lib\S+): cannot open shared object file", said))
+    missing = set(re.findall(r"Could not load dynamic library '([^']+)'", output))
+    missing |= set(re.findall(r"ImportError: (lib\S+): cannot open shared object file", output))
     if host.contained():
         missing = set(name for name in missing if not name.startswith("libcuda.so"))  # the driver's, reported before
     if missing:
@@ -28,7 +28,7 @@ def missing_libraries(host, said):
             "install what contains them (cuda_versions, cudnn_versions; libcuda.so.1 is the driver's) and run ldconfig.",
         )
         return [words % ", ".join(sorted(missing))]
-    if "Cannot dlopen some GPU libraries" in said:
+    if "Cannot dlopen some GPU libraries" in output:
         return [
             "It does not find some GPU libraries and does not name them: "
             + how_to_install(host, "compare its CUDA with ldconfig -p | grep -e cudart -e cudnn -e cublas.")
@@ -36,16 +36,16 @@ def missing_libraries(host, said):
     return []
 
 
-def versions(host, said):
+def versions(host, output):
     """Sentences about versions that do not go together."""
     texts = []
-    if "driver version is insufficient" in said:
+    if "driver version is insufficient" in output:
         texts.append(
             "The driver %s is older than its CUDA requires: playbooks/upgrade_driver.yml."
             % (host.library() or "of this host")
         )
     for loaded, built in sorted(
-        set(re.findall(r"Loaded runtime CuDNN library: (\S+) but source was compiled with: (\S+?)\.?\s", said))
+        set(re.findall(r"Loaded runtime CuDNN library: (\S+) but source was compiled with: (\S+?)\.?\s", output))
     ):
         texts.append("cuDNN %s is loaded, and it was compiled with %s: correct cudnn_versions." % (loaded, built))
     return texts
@@ -80,7 +80,7 @@ def devices(host):
     return texts
 
 
-def causes(host, look, said):
+def causes(host, look, tensorflow_output):
     """The usual causes in the order in which they hide each other."""
     texts = []
     status, output = host.run("nvidia-smi", "-L")
@@ -95,9 +95,9 @@ def causes(host, look, said):
             texts.append(no_library(host, "libcuda.so.1"))
         elif host.loaded() and two_versions(host):
             texts.append(two_versions(host))
-    texts += missing_libraries(host, said) + versions(host, said) + devices(host)
+    texts += missing_libraries(host, tensorflow_output) + versions(host, tensorflow_output) + devices(host)
     if look is None:
-        texts.append("TensorFlow failed before it listed devices: %s" % last_error(said))
+        texts.append("TensorFlow failed before it listed devices: %s" % last_error(tensorflow_output))
     return " ".join(
         texts or ["No known cause was detected: import TensorFlow with TF_CPP_MIN_LOG_LEVEL=0 and read what it prints."]
     )

@@ -26,14 +26,14 @@ from gpu_check.host import Host
 from gpu_check.questions import QUESTIONS, Fail, results
 
 ORDER = [module.__name__ for module in (driver, toolkit, packages, compute, health, dcgm)]  # those that have questions
-QUESTIONS.sort(key=lambda one: ORDER.index(one[1].__module__))
+QUESTIONS.sort(key=lambda question: ORDER.index(question[1].__module__))
 
 
-def junit(found):
+def junit(answers):
     from xml.sax.saxutils import escape, quoteattr
 
-    lines = ['<?xml version="1.0" encoding="utf-8"?>', '<testsuite name="gpu-check" tests="%d">' % len(found)]
-    for answer in found:
+    lines = ['<?xml version="1.0" encoding="utf-8"?>', '<testsuite name="gpu-check" tests="%d">' % len(answers)]
+    for answer in answers:
         inner = {
             "FAIL": "<failure>%s</failure>",
             "SKIP": "<skipped>%s</skipped>",

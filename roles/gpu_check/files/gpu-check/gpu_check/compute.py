@@ -63,13 +63,13 @@ def cuda_computes(host):
     return "%d GPUs" % len(answer["gpus"])
 
 
-def required_gpus(host, seen, who, why):
+def required_gpus(host, count, program, reason):
     """Fail unless a process sees the GPUs that are here; of those that MIG divides it sees one part."""
-    if host.mig() and 1 <= seen <= max(1, host.count()):
+    if host.mig() and 1 <= count <= max(1, host.count()):
         return
-    if seen != host.count():
-        why = why or " ".join(devices(host)) or MISSING
-        raise Fail("%s must list %d GPUs but lists %d. %s" % (who, host.count(), seen, why))
+    if count != host.count():
+        reason = reason or " ".join(devices(host)) or MISSING
+        raise Fail("%s must list %d GPUs but lists %d. %s" % (program, host.count(), count, reason))
 
 
 def base_python(host):

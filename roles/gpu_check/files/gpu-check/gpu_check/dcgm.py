@@ -43,13 +43,13 @@ def line(value):
     return text if len(text) <= LONGEST else text[: LONGEST - 3] + "..."
 
 
-def diagnosis(printed):
+def diagnosis(output):
     """What is under the title of the JSON object. A library may print something before it."""
-    begin, end = printed.find("{"), printed.rfind("}")
+    begin, end = output.find("{"), output.rfind("}")
     if begin < 0:
         raise NoDiagnosis()
     try:
-        content = of_kind(json.loads(printed[begin : end + 1]), dict)
+        content = of_kind(json.loads(output[begin : end + 1]), dict)
     except (ValueError, RuntimeError):  # no JSON, or nested deeper than Python goes
         raise NoDiagnosis()
     title = [name for name in TITLES if name in content]
@@ -58,10 +58,10 @@ def diagnosis(printed):
     return of_kind(content[title[0]], dict)
 
 
-def tests_of(found):
+def tests_of(content):
     """(name, its rows: one for each entity, and the summary that DCGM 4 adds)."""
     listed = []
-    for category in of_kind(found.get("test_categories"), list):
+    for category in of_kind(content.get("test_categories"), list):
         for test in of_kind(of_kind(category, dict).get("tests"), list):
             rows = of_kind(of_kind(test, dict).get("results", []), list)
             summary = [test["test_summary"]] if "test_summary" in test else []
@@ -83,10 +83,10 @@ def errors_of(rows):
     return errors
 
 
-def verdict(found):
+def verdict(content):
     """Names of the tests by status, and the errors: those of the hardware and those with which a GPU computes."""
     passed, skipped, hard, mild = [], [], [], []
-    for name, rows in tests_of(found):
+    for name, rows in tests_of(content):
         states = set(of_kind(row.get("status"), TEXT).lower() for row in rows)
         errors = errors_of(rows)
         if states & set(["fail", "warn"]):

@@ -72,20 +72,20 @@ def problem_of(name, values):
     return "%s has no list of different numbers and texts" % name
 
 
-def sets(asked, how_many):
+def sets(choices, how_many):
     """The parameters of each trial by its name; how_many: at random, None: all combinations."""
-    ranges = [name for name, values in asked.items() if isinstance(values, dict)]
+    ranges = [name for name, values in choices.items() if isinstance(values, dict)]
     if how_many is None and ranges:
         raise NotReady("the range of %s has no end of values. Say how many to try: --random 20." % ranges[0])
     if how_many is None:
-        combinations = itertools.product(*asked.values())
+        combinations = itertools.product(*choices.values())
     else:
         dice = random.Random(0)  # noqa: S311 (no secret); more of them later begin with the same ones
-        combinations = ([drawn(values, dice.random()) for values in asked.values()] for _ in range(how_many))
+        combinations = ([drawn(values, dice.random()) for values in choices.values()] for _ in range(how_many))
     first = list(itertools.islice(combinations, MOST + 1))
     if len(first) > MOST:
         raise NotReady("at most %d trials are possible, but these are more. Ask for fewer, or for --random 20." % MOST)
-    parameter_sets = [collections.OrderedDict(zip(asked, values)) for values in first]
+    parameter_sets = [collections.OrderedDict(zip(choices, values)) for values in first]
     return collections.OrderedDict((name_of(parameter_set), parameter_set) for parameter_set in parameter_sets)
 
 
@@ -99,9 +99,9 @@ def drawn(values, share):
     return int(round(value)) if whole else float("%.4g" % value)
 
 
-def name_of(chosen):
+def name_of(parameter_set):
     """The directory of a trial: readable in TensorBoard, and allowed in HDFS."""
-    text = ",".join("%s=%s" % pair for pair in chosen.items())
+    text = ",".join("%s=%s" % pair for pair in parameter_set.items())
     name = re.sub(r"[^A-Za-z0-9_.,=+-]", "_", text)[:100]
     return name if name == text else name + "-" + hashlib.sha256(text.encode("utf-8")).hexdigest()[:8]
 
@@ -179,9 +179,9 @@ def report(options, status):
 def table(trials, names, metric, lowest):
     """Rows for a terminal, the best first, those without the metric last."""
 
-    def place(one):
-        value = one["metrics"].get(metric)
-        return (one["status"] != "done", value is None, 0 if value is None else value if lowest else -value)
+    def place(trial):
+        value = trial["metrics"].get(metric)
+        return (trial["status"] != "done", value is None, 0 if value is None else value if lowest else -value)
 
     metrics = sorted(set(name for run in trials for name in run["metrics"]), key=lambda name: (name != metric, name))
     rows = [[title.upper() for title in metrics + names + ["seconds", "host", "status"]]]

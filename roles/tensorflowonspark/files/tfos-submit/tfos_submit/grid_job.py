@@ -158,7 +158,7 @@ def one(spec, context, directory, trial):
     output = directory.begin(trial["name"])
     directory.write(path, json.dumps(dict(trial, status="running")))
     try:
-        (outcome,) = context.parallelize([trial], 1).map(lambda asked: attempt(spec, asked, output)).collect()
+        (outcome,) = context.parallelize([trial], 1).map(lambda trial: attempt(spec, trial, output)).collect()
     except Exception as error:  # noqa: B902 (of Java: the executor is gone)
         reason = re.search(LOST, str(error)) or re.search(r"(.*)", str(error))
         outcome = {"status": "failed", "error": reason.group(1), "metrics": {}, "said": []}

@@ -68,17 +68,17 @@ def partition(options, manager):
     return Partition(options.node_label, set(name for name, exclusive in known_labels.items() if exclusive))
 
 
-def unknown(label, known):
-    if label in known:
+def unknown(label, labels):
+    if label in labels:
         return None
-    if not known:
+    if not labels:
         return (
             "the node label %s must be one of YARN's, but YARN has none: node labels are not enabled, or none was added. Leave --node-label out, or "
             "ask the operator for the label (docs/yarn.md)." % label
         )
     return "the node label %s must be one of YARN's, but YARN has %s. Name one of them (--node-label)." % (
         label,
-        ", ".join(sorted(known)),
+        ", ".join(sorted(labels)),
     )
 
 

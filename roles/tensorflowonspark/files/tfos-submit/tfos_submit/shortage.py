@@ -65,7 +65,7 @@ def places(node, options):
     return min(numbers + ([node["free_gpus"] // options.gpus] if options.gpus else []))
 
 
-def remedies(options, nodes, running, given):
+def remedies(options, nodes, running, executor_count):
     """The next steps that fit the cluster's state."""
     usable = [node for node in nodes if node["state"] == "RUNNING"]
     away = sorted(str(node["name"]) for node in nodes if node["state"] != "RUNNING")
@@ -87,7 +87,7 @@ def remedies(options, nodes, running, given):
     elif (options.gpus or 0) > most_gpus:
         steps.append("ask for no more GPUs than the node with most has: --gpus %d." % most_gpus)
     else:
-        fits = given + sum(places(node, options) for node in usable)
+        fits = executor_count + sum(places(node, options) for node in usable)
         if fits < options.executors:
             smaller = "smaller --memory, --cores or --gpus" if options.gpus else "smaller --memory or --cores"
             less = "larger --per-node" if options.per_node else smaller
