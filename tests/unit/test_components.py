@@ -72,10 +72,10 @@ def test_the_suite_asks_a_host_about_what_its_groups_have() -> None:
 class Probe(Component):
     """A component that only this test has."""
 
-    def examine(self, made: Plan, case: Case) -> None:
-        made.tell(case.host.name, notes=["probed"])
+    def examine(self, plan: Plan, case: Case) -> None:
+        plan.tell(case.host.name, notes=["probed"])
 
-    def publish(self, made: Plan, case: Case) -> None:
+    def publish(self, plan: Plan, case: Case) -> None:
         case.part[self.name] = {"stack": case.wanted.data["name"]}
 
 

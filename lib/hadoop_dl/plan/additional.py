@@ -14,10 +14,10 @@ from hadoop_dl.plan.target import Target
 class AdditionalEnvironments(Component):
     """Those beside the active one, each with its settings of Spark and Hadoop. One that is no longer requested is an old environment."""
 
-    def examine(self, made: Plan, case: Case) -> None:
+    def examine(self, plan: Plan, case: Case) -> None:
         for target in case.additional:
             problems = [*target.problems, *wheel_problems(case, target)]
-            made.tell(case.host.name, [f"deeplearning_additional_stacks: {text}" for text in problems], target.warnings)
+            plan.tell(case.host.name, [f"deeplearning_additional_stacks: {text}" for text in problems], target.warnings)
 
     def has_work(self, case: Case) -> bool:
         return bool(case.additional) or case.receipt(self.name) is not None
@@ -38,7 +38,7 @@ class AdditionalEnvironments(Component):
             "stack": canonical([target.stack_text for target in case.additional]),
         }
 
-    def publish(self, made: Plan, case: Case) -> None:
+    def publish(self, plan: Plan, case: Case) -> None:
         case.part["additional"] = [
             {**item.part, "hadoop": item.stack is not None and item.stack.uses_hadoop} for item in case.additional
         ]

@@ -121,10 +121,10 @@ class Component:
         """Whether it runs only because others do, and so needs no row of its own."""
         return False
 
-    def examine(self, made: Plan, case: Case) -> None:
+    def examine(self, plan: Plan, case: Case) -> None:
         """Add why the host's request cannot be met, and what is noticed about it, whether or not there is work."""
 
-    def publish(self, made: Plan, case: Case) -> None:
+    def publish(self, plan: Plan, case: Case) -> None:
         """Add what its play gets to the host's part of the plan, and what its work means there. The needs of the host are complete."""
 
     def digest(self, case: Case) -> str:

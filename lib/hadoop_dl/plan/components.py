@@ -26,11 +26,11 @@ class Mirror(Component):
     def deciders(self, case: Case) -> dict[str, str]:
         return {"stack": canonical([list(entry) for entry in case.run.environments]), "node": "{}"}
 
-    def publish(self, made: Plan, case: Case) -> None:
+    def publish(self, plan: Plan, case: Case) -> None:
         case.part |= {
             "mirror_environments": [[stack, python] for stack, python, _ in case.run.environments],
             "mirror_kept": case.run.kept,
-            "mirror_missing": list(made.unreachable),
+            "mirror_missing": list(plan.unreachable),
         }
 
 
@@ -52,18 +52,18 @@ class TensorFlowBuild(Component):
         part = {key: value for key, value in case.build.part.items() if key != "hosts"} if case.build else {}
         return {"environment": canonical(""), "node": case.facts.system_text, "stack": canonical(part)}
 
-    def publish(self, made: Plan, case: Case) -> None:
+    def publish(self, plan: Plan, case: Case) -> None:
         if case.build:
             case.part["build"] = case.build.part
         if case.build and self.name in case.needs:
-            made.tell(case.host.name, builds.input_problems(case.host, case.build))
+            plan.tell(case.host.name, builds.input_problems(case.host, case.build))
 
 
 class Environment(Component):
     """Done when it is intact and active: the tree's seal takes the place of a receipt."""
 
-    def examine(self, made: Plan, case: Case) -> None:
-        made.tell(case.host.name, additional.wheel_problems(case, case.wanted))
+    def examine(self, plan: Plan, case: Case) -> None:
+        plan.tell(case.host.name, additional.wheel_problems(case, case.wanted))
 
     def compare(self, case: Case) -> Row | None:
         deeplearning, environment = case.facts.deeplearning, case.wanted.environment
@@ -133,13 +133,13 @@ class GpuPart(OfGpu):
         installed_versions = ", ".join(gpu_stack.there(self.name, case.facts)) or "none"
         return case.row(self.name, installed_versions, ", ".join(versions) or "none", reason)
 
-    def publish(self, made: Plan, case: Case) -> None:
+    def publish(self, plan: Plan, case: Case) -> None:
         coming = [role for role in gpu_stack.ROLES if role in case.needs]
         if self.name in coming:
             case.part["gpu"] |= self.inputs(case)
         if self.name in coming[:1]:  # one sentence about everything of NVIDIA's
             requested = {role: versions for role in coming if (versions := case.versions(role))}
-            made.tell(case.host.name, gpu_layer.license_problem(requested, case.host.variables))
+            plan.tell(case.host.name, gpu_layer.license_problem(requested, case.host.variables))
 
     def inputs(self, case: Case) -> Json:
         """The inputs that playbooks/layers/gpu.yml gives to the role."""
@@ -147,21 +147,21 @@ class GpuPart(OfGpu):
 
 
 class Driver(GpuPart):
-    def examine(self, made: Plan, case: Case) -> None:
+    def examine(self, plan: Plan, case: Case) -> None:
         gpu = case.gpu_host
         problems = gpu_layer.running_problems(gpu) + gpu_conflicts.contradictions(gpu)
-        made.tell(case.host.name, problems, gpu_conflicts.warnings(gpu), gpu_conflicts.notes(gpu))
+        plan.tell(case.host.name, problems, gpu_conflicts.warnings(gpu), gpu_conflicts.notes(gpu))
 
-    def publish(self, made: Plan, case: Case) -> None:
-        super().publish(made, case)
+    def publish(self, plan: Plan, case: Case) -> None:
+        super().publish(plan, case)
         name, facts, variables = case.host.name, case.facts, case.host.variables
         versions = case.versions(self.name) if self.name in case.needs else []
         for version in versions:
             problems = gpu_layer.driver_problems(version, case.gpu_host, case.run.driver_upgrade)
-            made.tell(name, problems, gpu_layer.kernel_warnings(version, facts, variables))
+            plan.tell(name, problems, gpu_layer.kernel_warnings(version, facts, variables))
         reboot = gpu_layer.reboot(versions, facts, variables) if self.name in case.needs else None
         if reboot:
-            made.reboots.setdefault(reboot, []).append(name)
+            plan.reboots.setdefault(reboot, []).append(name)
 
     def inputs(self, case: Case) -> Json:
         leaving = gpu_stack.there(self.name, case.facts)  # the role removes by the version's names
@@ -189,7 +189,7 @@ class GpuCheck(OfGpu):
             )
         return super().compare(case)
 
-    def publish(self, made: Plan, case: Case) -> None:
+    def publish(self, plan: Plan, case: Case) -> None:
         versions = case.versions("nvidia_driver")
         if self.name in case.digests and versions:
             case.part["gpu"]["gpu_check_driver_version"] = versions[0]
@@ -219,10 +219,10 @@ class ContainerRuntime(Component):
         driver = case.workbench.driver if name == workbench.DOCKER_1 else ""
         return {**WITHOUT_STACK, "gpu": canonical([name, driver]), "node": case.facts.system_text}
 
-    def publish(self, made: Plan, case: Case) -> None:
+    def publish(self, plan: Plan, case: Case) -> None:
         if self.name in case.needs:
             case.part[self.name] = workbench.runtime_part(case.host, case.workbench)
-            made.tell(case.host.name, workbench.runtime_problems(case.host, case.workbench))
+            plan.tell(case.host.name, workbench.runtime_problems(case.host, case.workbench))
 
 
 class Cdsw(Component):
@@ -252,17 +252,17 @@ class Cdsw(Component):
             "node": canonical([case.facts.system_text, site.kind, site.release]),
         }
 
-    def publish(self, made: Plan, case: Case) -> None:
+    def publish(self, plan: Plan, case: Case) -> None:
         if self.name in case.needs:
             case.part[self.name] = workbench.part(case.host, case.workbench)
-            workbench.announce_restart(made, case.host, case.workbench)
+            workbench.announce_restart(plan, case.host, case.workbench)
 
 
 class YarnGpu(Component):
     """YARN's own configuration, on ResourceManagers and NodeManagers; without the permission to restart them it stays as it is."""
 
-    def examine(self, made: Plan, case: Case) -> None:
-        made.tell(case.host.name, yarn.problems(case.host))
+    def examine(self, plan: Plan, case: Case) -> None:
+        plan.tell(case.host.name, yarn.problems(case.host))
 
     def has_work(self, case: Case) -> bool:
         return yarn.configures(case.host) and yarn.allowed(case.host)
@@ -274,11 +274,11 @@ class YarnGpu(Component):
     def deciders(self, case: Case) -> dict[str, str]:
         return {**WITHOUT_STACK, "gpu": canonical(yarn.part(case.host)), "node": case.facts.system_text}
 
-    def publish(self, made: Plan, case: Case) -> None:
+    def publish(self, plan: Plan, case: Case) -> None:
         receipt = case.receipt(self.name)
         pending = receipt is None or receipt.problem is not None or receipt.digest != self.digest(case)
         changing = self.name in case.needs or (yarn.configures(case.host) and pending)
-        made.tell(case.host.name, warnings=yarn.warnings(case.host, changing))
+        plan.tell(case.host.name, warnings=yarn.warnings(case.host, changing))
         if self.name in case.needs:
             case.part[self.name] = yarn.part(case.host)
         case.part["yarn_node"] = yarn.node(case.host)
@@ -287,8 +287,8 @@ class YarnGpu(Component):
 class TensorBoard(Component):
     """Services of the site, which restart in the environment that becomes active."""
 
-    def examine(self, made: Plan, case: Case) -> None:
-        made.tell(case.host.name, tensorboard.problems(case.host, case.wanted.lock))
+    def examine(self, plan: Plan, case: Case) -> None:
+        plan.tell(case.host.name, tensorboard.problems(case.host, case.wanted.lock))
 
     def has_work(self, case: Case) -> bool:
         has_services = case.wanted.stack is not None and bool(tensorboard.services(case.host))
