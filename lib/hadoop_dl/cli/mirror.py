@@ -54,9 +54,9 @@ def problems(artifacts: Iterable[Artifact], root: Path) -> dict[str, str]:
     return dict(mirror_files.problems_of(mirror_files.unique(list(artifacts)), str(root)))
 
 
-def prune(kept: Iterable[Artifact], root: Path) -> list[str]:
+def prune(needed_artifacts: Iterable[Artifact], root: Path) -> list[str]:
     """Remove from the directory what other stacks alone need; the site's files and the wheels that it built stay. Returns the paths."""
-    return list(mirror_prune.prune(str(root), artifacts_of_others(kept)))
+    return list(mirror_prune.prune(str(root), artifacts_of_others(needed_artifacts)))
 
 
 @dataclass
@@ -94,15 +94,15 @@ def contents(options: argparse.Namespace) -> Contents:
     return Contents(needed(environments, site["files"], site["uses"]), site["sets"])
 
 
-def list_contents(wanted: Contents) -> None:
+def list_contents(contents: Contents) -> None:
     """One line each: sha256, path, size, kind, source, and what needs it."""
-    text = wanted.text
-    for artifact, users in wanted.rows:
+    text = contents.text
+    for artifact, users in contents.rows:
         path, size = f"{artifact['folder']}/{artifact['name']}", artifact.get("size") or "-"
         print(
             f"{artifact['sha256']}  {path}  {size}  {kind(artifact)}  {source(artifact) or '-'}  {', '.join(users) or '-'}"
         )
-    for package_set in wanted.sets:
+    for package_set in contents.sets:
         addresses = ",".join(repository["url"] for repository in package_set["repositories"])
         print(
             f"-  {package_set['kind']}/{package_set['name']}  -  set  {addresses}  mirror_package_sets ({', '.join(package_set['packages'])})"
@@ -110,51 +110,51 @@ def list_contents(wanted: Contents) -> None:
     print(text, file=sys.stderr)
 
 
-def fetch_contents(wanted: Contents, root: Path, index_url: str | None) -> list[str]:
+def fetch_contents(contents: Contents, root: Path, index_url: str | None) -> list[str]:
     """Fetch what is missing; what could not be fetched, in sentences. A failure of one part ends no other."""
     failures, fetched = [], []
-    by_hand = [artifact for artifact in wanted.artifacts if not source(artifact) and not artifact.get("built")]
+    by_hand = [artifact for artifact in contents.artifacts if not source(artifact) and not artifact.get("built")]
     try:
-        remote_artifacts = [artifact for artifact in wanted.artifacts if artifact not in by_hand]
+        remote_artifacts = [artifact for artifact in contents.artifacts if artifact not in by_hand]
         fetched = fetch_artifacts(remote_artifacts, root, index_url, lambda line: print(line, flush=True))
     except MirrorError as error:
         failures.append(str(error))
-    users = {artifact["name"]: names for artifact, names in wanted.rows}
+    users = {artifact["name"]: names for artifact, names in contents.rows}
     failures += [
         f"{name} ({problem}) is required by {', '.join(users[name])}, but no address of it is known. Add it to mirror_files, or put it into {root / 'files'}."
         for name, problem in sorted(problems(by_hand, root).items())
     ]
-    for package_set in wanted.sets:
+    for package_set in contents.sets:
         try:
             reason = mirror_site.package_set(package_set, root)
             fetched += [package_set["name"]] if reason else []
         except mirror_site.SiteError as error:
             failures.append(f"{error} Correct that, or let playbooks/mirror.yml make it on the mirror host.")
     if not failures:
-        print(f"{root} holds {wanted.text}, each verified; {len(fetched)} fetched now.")
+        print(f"{root} holds {contents.text}, each verified; {len(fetched)} fetched now.")
     return failures
 
 
-def verify_contents(wanted: Contents, root: Path) -> list[str]:
-    wrong = [f"{name}: {problem}" for name, problem in sorted(problems(wanted.artifacts, root).items())]
-    for package_set in wanted.sets:
+def verify_contents(contents: Contents, root: Path) -> list[str]:
+    wrong = [f"{name}: {problem}" for name, problem in sorted(problems(contents.artifacts, root).items())]
+    for package_set in contents.sets:
         reason = mirror_site.package_set(package_set, root, check=True)
         wrong += [f"{package_set['kind']}/{package_set['name']}: {reason}"] if reason else []
     if wrong:
         wrong.append(
-            f"{len(wrong)} of {len(wanted.artifacts) + len(wanted.sets)} artifacts are missing or differ. Fetch them: the same command, with fetch in place of verify."
+            f"{len(wrong)} of {len(contents.artifacts) + len(contents.sets)} artifacts are missing or differ. Fetch them: the same command, with fetch in place of verify."
         )
     else:
-        print(f"{root} holds {wanted.text}, each verified.")
+        print(f"{root} holds {contents.text}, each verified.")
     return wrong
 
 
-def prune_contents(wanted: Contents, root: Path) -> list[str]:
-    removed_paths = prune(wanted.artifacts, root)
+def prune_contents(contents: Contents, root: Path) -> list[str]:
+    removed_paths = prune(contents.artifacts, root)
     for path in removed_paths:
         print(f"removed {path}")
     print(
-        f"{root}: removed {len(removed_paths)} artifacts of other stacks; kept the {len(wanted.artifacts)} that these stacks need."
+        f"{root}: removed {len(removed_paths)} artifacts of other stacks; kept the {len(contents.artifacts)} that these stacks need."
     )
     return []
 

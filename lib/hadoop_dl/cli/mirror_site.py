@@ -44,9 +44,9 @@ def read(inventories: Sequence[str], options: Sequence[str], stacks: Sequence[st
     return contents
 
 
-def package_set(one: Json, root: Path, check: bool = False) -> str:
+def package_set(description: Json, root: Path, check: bool = False) -> str:
     """Make the directory hold this set of packages, or with `check` only compare; why it was made. The module is the mirror host's."""
-    arguments = json.dumps({**one, "root": str(root.resolve())})
+    arguments = json.dumps({**description, "root": str(root.resolve())})
     output = run(
         "ansible",
         "localhost",
@@ -61,5 +61,5 @@ def package_set(one: Json, root: Path, check: bool = False) -> str:
     answer = re.search(r"\| (SUCCESS|CHANGED|FAILED!?) => (\{.*\})", output)
     result: Json = json.loads(answer[2]) if answer else {"msg": output.strip()}
     if "reason" not in result:
-        raise SiteError(f"The set {one['name']}: {result['msg']}")
+        raise SiteError(f"The set {description['name']}: {result['msg']}")
     return str(result["reason"])

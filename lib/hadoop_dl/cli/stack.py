@@ -131,11 +131,11 @@ def resolve_parser() -> Parser:
     return parser
 
 
-def once(name: str, given: Sequence[str]) -> str | None:
+def once(name: str, values: Sequence[str]) -> str | None:
     """The value of an option that may be given once; twice the same is harmless."""
-    if len(set(given)) > 1:
-        raise Misuse(f"--{name} was given twice, as {given[0]} and as {given[1]}. Give it once.")
-    return given[0] if given else None
+    if len(set(values)) > 1:
+        raise Misuse(f"--{name} was given twice, as {values[0]} and as {values[1]}. Give it once.")
+    return values[0] if values else None
 
 
 def read_constraints(options: argparse.Namespace) -> dict[str, Any]:

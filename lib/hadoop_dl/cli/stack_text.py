@@ -94,9 +94,9 @@ def do_next(resolution: Resolution) -> list[str]:
     return [first if first.startswith("scripts/") else f"# {first}", *later_steps]
 
 
-def findings(found: Iterable[Finding], explain: bool) -> list[str]:
+def findings(remarks: Iterable[Finding], explain: bool) -> list[str]:
     lines = []
-    for finding in found:
+    for finding in remarks:
         lines.append(f"  {finding.text.rstrip('.')}.")
         lines += [f"      {source}" for source in finding.sources if explain]
     return lines
@@ -121,8 +121,8 @@ def conflict_text(resolution: Resolution, explain: bool) -> str:
     return "\n".join([*lines, *([] if explain else ["Sources: add --explain"])])
 
 
-def unchangeable(found: Iterable[Conflict]) -> bool:
-    return any(set(conflict.components) <= {"os", "gpu", "host"} and not conflict.unknown for conflict in found)
+def unchangeable(conflicts: Iterable[Conflict]) -> bool:
+    return any(set(conflict.components) <= {"os", "gpu", "host"} and not conflict.unknown for conflict in conflicts)
 
 
 def command_line(request: Mapping[str, Any]) -> str:

@@ -97,9 +97,9 @@ def package_set_keys(sets: Sequence[Mapping[str, Any]]) -> list[str]:
     return sorted({str(key) for package_set in sets for key in package_set["repositories"].values()})
 
 
-def package_set_folder(one: Mapping[str, Any]) -> str:
+def package_set_folder(package_set: Mapping[str, Any]) -> str:
     """Where a set is served, below the mirror's address."""
-    return f"{one.get('kind', 'rpm')}/{one['name']}"
+    return f"{package_set.get('kind', 'rpm')}/{package_set['name']}"
 
 
 def package_set_records(sets: Sequence[Mapping[str, Any]], root: str) -> list[str]:

@@ -27,27 +27,27 @@ TOOLS = {
 }
 
 
-def work(given: Mapping[str, Any], info: Mapping[str, Any]) -> Json:
+def work(inputs: Mapping[str, Any], info: Mapping[str, Any]) -> Json:
     """install: versions that are missing or incomplete. remove: those that leave. problems: sentences; none of it is done if there is one.
 
     names: the packages of what is installed. repository_used: a version that stays came from the repository; repository_leaves: one that
     leaves did, and none that stays. nothing_left: no version of this project stays. leftovers: paths of compilations that did not end, which leave.
     """
-    present = given["state"] == "present"
-    missing = [text for text in given["versions"] if not is_complete(given, info, text)] if present else []
-    leaving = [] if present else [text for text in given["versions"] or info["versions"] if is_managed(info, text)]
+    present = inputs["state"] == "present"
+    missing = [text for text in inputs["versions"] if not is_complete(inputs, info, text)] if present else []
+    leaving = [] if present else [text for text in inputs["versions"] or info["versions"] if is_managed(info, text)]
     staying = [text for text in info["versions"] if is_managed(info, text) and text not in leaving]
     repository_versions = [text for text in info["versions"] if info["versions"][text].get("source") == "repository"]
     return {
-        "install": [item(given, info, text) for text in dict.fromkeys(missing)],
-        "names": [{"name": given["package"], "version": text} for text in dict.fromkeys(missing)],
-        "remove": [item(given, info, text) for text in leaving],
-        "problems": list(problems(given, info, missing)),
+        "install": [item(inputs, info, text) for text in dict.fromkeys(missing)],
+        "names": [{"name": inputs["package"], "version": text} for text in dict.fromkeys(missing)],
+        "remove": [item(inputs, info, text) for text in leaving],
+        "problems": list(problems(inputs, info, missing)),
         "repository_used": bool(set(repository_versions) & set(staying)),
         # Also if a removal that was killed has left nothing else.
         "repository_leaves": not present
         and not set(repository_versions) & set(staying)
-        and (bool(set(repository_versions) & set(leaving)) or given["source"] == "repository"),
+        and (bool(set(repository_versions) & set(leaving)) or inputs["source"] == "repository"),
         "nothing_left": not present and not staying,
         "leftovers": [] if present else info["leftovers"],
     }
@@ -57,20 +57,20 @@ def is_managed(info: Mapping[str, Any], text: str) -> bool:
     return bool(info["versions"].get(text, {}).get("managed"))
 
 
-def is_complete(given: Mapping[str, Any], info: Mapping[str, Any], text: str) -> bool:
+def is_complete(inputs: Mapping[str, Any], info: Mapping[str, Any], text: str) -> bool:
     """Whether the host has the version from this source, from the file that the site names now."""
     entry = info["versions"].get(text, {})
-    file = given["files"].get(text) or {}
-    same_file = given["source"] == "repository" or not file.get("sha256") or file["sha256"] == entry.get("sha256")
-    return bool(entry.get("complete") and entry.get("source") == given["source"] and same_file)
+    file = inputs["files"].get(text) or {}
+    same_file = inputs["source"] == "repository" or not file.get("sha256") or file["sha256"] == entry.get("sha256")
+    return bool(entry.get("complete") and entry.get("source") == inputs["source"] and same_file)
 
 
-def item(given: Mapping[str, Any], info: Mapping[str, Any], text: str) -> Json:
+def item(inputs: Mapping[str, Any], info: Mapping[str, Any], text: str) -> Json:
     root = info["root"]
     entry = info["versions"].get(text, {})
-    file = given["files"].get(text) or {}
+    file = inputs["files"].get(text) or {}
     sha256 = str(file.get("sha256", ""))
-    package = f"{given['package']}-{text}" if not info["package"].get("name") or is_ours(info) else ""
+    package = f"{inputs['package']}-{text}" if not info["package"].get("name") or is_ours(info) else ""
     return {
         "version": text,
         "title": f"bazel {text}",
@@ -92,8 +92,8 @@ def is_ours(info: Mapping[str, Any]) -> bool:
     return any(f"{info['package']['name']}-".startswith(f"{mark}-") for mark in marks)
 
 
-def problems(given: Mapping[str, Any], info: Mapping[str, Any], missing: list[str]) -> Iterator[str]:
-    wrong = [text for text in given["versions"] if not re.fullmatch(r"\d+(\.\d+)+", str(text))]
+def problems(inputs: Mapping[str, Any], info: Mapping[str, Any], missing: list[str]) -> Iterator[str]:
+    wrong = [text for text in inputs["versions"] if not re.fullmatch(r"\d+(\.\d+)+", str(text))]
     if wrong:
         yield f'bazel_versions needs exact versions such as "0.26.1" (quoted), but has {", ".join(map(str, wrong))}. Correct the inventory.'
         return
@@ -104,37 +104,37 @@ def problems(given: Mapping[str, Any], info: Mapping[str, Any], missing: list[st
                 f"bazel {text} must be installed in {info['root']}/{text}, but what is there is not managed by this project: it was not changed. "
                 "Leave the version out of bazel_versions to keep that one, or remove it and run this again."
             )
-        elif entry and entry.get("source", given["source"]) != given["source"]:
+        elif entry and entry.get("source", inputs["source"]) != inputs["source"]:
             yield (
-                f"bazel {text} must be installed from bazel_source {given['source']}, but the installed one is from {entry['source']}. Remove it "
+                f"bazel {text} must be installed from bazel_source {inputs['source']}, but the installed one is from {entry['source']}. Remove it "
                 "first (bazel_state: absent with that bazel_source), or leave it out of bazel_versions."
             )
     if missing:
-        yield from {"binary": of_binary, "repository": of_repository, "bootstrap": of_bootstrap}[given["source"]](
-            given, info, missing
+        yield from {"binary": of_binary, "repository": of_repository, "bootstrap": of_bootstrap}[inputs["source"]](
+            inputs, info, missing
         )
 
 
-def of_binary(given: Mapping[str, Any], info: Mapping[str, Any], missing: list[str]) -> Iterator[str]:
+def of_binary(inputs: Mapping[str, Any], info: Mapping[str, Any], missing: list[str]) -> Iterator[str]:
     if info["architecture"] != "x86_64":
         yield (
             f"bazel's executables are for x86_64, but this host is {info['architecture']}. Set bazel_source: bootstrap."
         )
-    yield from of_files(given, missing)
+    yield from of_files(inputs, missing)
 
 
-def of_files(given: Mapping[str, Any], missing: list[str]) -> Iterator[str]:
+def of_files(inputs: Mapping[str, Any], missing: list[str]) -> Iterator[str]:
     for text in missing:
-        file = given["files"].get(text) or {}
+        file = inputs["files"].get(text) or {}
         if not file.get("file") or not SHA256.fullmatch(str(file.get("sha256", ""))):
-            name = FILES[given["source"]].format(text)
+            name = FILES[inputs["source"]].format(text)
             yield (
                 f"bazel {text} requires {name} with its sha256, but bazel_files has none for it. Get it from {RELEASES}/{text}, compare its "
                 f'sha256, and set bazel_files: {{"{text}": {{file: URL, sha256: …}}}}.'
             )
 
 
-def of_repository(given: Mapping[str, Any], info: Mapping[str, Any], missing: list[str]) -> Iterator[str]:
+def of_repository(inputs: Mapping[str, Any], info: Mapping[str, Any], missing: list[str]) -> Iterator[str]:
     if not info["manager"]:
         yield (
             "bazel_source: repository requires dnf or yum, but this host has neither. Set bazel_source: binary or bootstrap."
@@ -142,19 +142,19 @@ def of_repository(given: Mapping[str, Any], info: Mapping[str, Any], missing: li
     installed = info["package"]
     if installed.get("name") and not is_ours(info) and [installed["version"]] != missing:
         yield (
-            f"bazel {', '.join(missing)} requires the package {given['package']} in this version, but the host has {installed['name']}, which "
+            f"bazel {', '.join(missing)} requires the package {inputs['package']} in this version, but the host has {installed['name']}, which "
             "this project did not install. Remove that package, or set bazel_source: binary, which leaves it as it is."
         )
 
 
-def of_bootstrap(given: Mapping[str, Any], info: Mapping[str, Any], missing: list[str]) -> Iterator[str]:
+def of_bootstrap(inputs: Mapping[str, Any], info: Mapping[str, Any], missing: list[str]) -> Iterator[str]:
     """Everything that is missing on the host at once, before something is fetched."""
     if info["is_root"]:
         yield (
             "bazel_source: bootstrap compiles as an unprivileged user, but this is root. Set become: false and a user with a home directory."
         )
-    yield from of_files(given, missing)
-    local = [text for text in missing if not URL.match(str((given["files"].get(text) or {}).get("file") or "http://"))]
+    yield from of_files(inputs, missing)
+    local = [text for text in missing if not URL.match(str((inputs["files"].get(text) or {}).get("file") or "http://"))]
     if local:
         yield f"bazel_source: bootstrap requires URLs in bazel_files, but has a path for {', '.join(local)}. Serve the file over HTTP."
     link, tools = info["link"], info["tools"]

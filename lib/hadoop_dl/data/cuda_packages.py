@@ -111,40 +111,40 @@ def read(name: str, listed: Sequence[Any], exact: Mapping[str, Any]) -> list[Pac
     return [kind(str(entry["version"]), str(entry["cuda"])) for entry in listed]
 
 
-def requested(given: Json) -> list[Package]:
+def requested(inputs: Json) -> list[Package]:
     """What the host gets."""
-    return read(given["name"], given["versions"], given.get("exact", {})) if given["state"] == "present" else []
+    return read(inputs["name"], inputs["versions"], inputs.get("exact", {})) if inputs["state"] == "present" else []
 
 
-def archive_of(version: str, cuda: str, archives: Mapping[str, Json], known: Mapping[str, Json]) -> Json:
+def archive_of(version: str, cuda: str, archives: Mapping[str, Json], known_archives: Mapping[str, Json]) -> Json:
     """An archive of the site, completed by what is known of NVIDIA's for this CUDA, or for all of its major number."""
-    default = known.get(f"{version}/{cuda}") or known.get(f"{version}/{cuda.partition('.')[0]}") or {}
+    default = known_archives.get(f"{version}/{cuda}") or known_archives.get(f"{version}/{cuda.partition('.')[0]}") or {}
     return {**default, **archives.get(version, {})}
 
 
-def archive(package: Package, given: Json) -> Json:
-    return archive_of(package.version, package.cuda, given.get("archives", {}), given.get("known_archives", {}))
+def archive(package: Package, inputs: Json) -> Json:
+    return archive_of(package.version, package.cuda, inputs.get("archives", {}), inputs.get("known_archives", {}))
 
 
-def work(given: Json, slurped: Mapping[str, Any]) -> Json:
-    """What a role does on a host. given: what it gives to roles/_cuda_package. slurped: its record, if there is one."""
-    name, source = given["name"], given["source"]
+def work(inputs: Json, slurped: Mapping[str, Any]) -> Json:
+    """What a role does on a host. inputs: what it gives to roles/_cuda_package. slurped: its record, if there is one."""
+    name, source = inputs["name"], inputs["source"]
     record: Json = json.loads(base64.b64decode(slurped["content"])) if slurped.get("content") else {}
-    requested_packages, same_source = requested(given), record.get(f"{name}_source", source) == source
+    requested_packages, same_source = requested(inputs), record.get(f"{name}_source", source) == source
     previous = read(name, record.get("cuda" if name == "cuda" else f"{name}_items") or [], {})
     # An archive and packages of one version are not the same; a toolkit does not change its source (see `other_source`).
     kept_packages = requested_packages if same_source or name == "cuda" else []
-    keeps_all = given["state"] == "present" and not given.get("purge", True)
+    keeps_all = inputs["state"] == "present" and not inputs.get("purge", True)
     leaving = [] if keeps_all else [package for package in previous if package not in kept_packages]
     # Another version replaces the package of its name in one transaction.
     replaced = {next(iter(package.packages())) for package in requested_packages} if source == "package" else set()
     stays = {path for package in requested_packages for path in package.owned_paths} if source == "tarball" else set()
     return {
         "recorded": bool(record),
-        "requested": [to_install(package, given) for package in requested_packages],
+        "requested": [to_install(package, inputs) for package in requested_packages],
         "leaving": [
             {
-                "title": f"{given['title']} {package.version}",
+                "title": f"{inputs['title']} {package.version}",
                 "version": package.version,
                 "packages": []
                 if record.get(f"{name}_source") != "package" or replaced & package.packages().keys()
@@ -158,13 +158,13 @@ def work(given: Json, slurped: Mapping[str, Any]) -> Json:
         "other_source": []
         if same_source
         else [package.version for package in requested_packages if package in previous],
-        "record": to_record(given, requested_packages, record),
-        "refusals": refusals(given, requested_packages),
+        "record": to_record(inputs, requested_packages, record),
+        "refusals": refusals(inputs, requested_packages),
     }
 
 
-def to_install(package: Package, given: Json) -> Json:
-    title = f"{given['title']} {package.version}"
+def to_install(package: Package, inputs: Json) -> Json:
+    title = f"{inputs['title']} {package.version}"
     return {
         "version": package.version,
         "title": title if package.name == "cuda" else f"{title} for CUDA {package.cuda}",
@@ -173,7 +173,7 @@ def to_install(package: Package, given: Json) -> Json:
         "place": package.place,
         "linker_file": package.linker_file,
         "linker_text": package.linker_text,
-        "archive": archive(package, given),
+        "archive": archive(package, inputs),
         "download": f"{DOWNLOADS}/{package.name}-{package.version}.archive",
         "library": f"lib*/lib{package.name}.so.{'.'.join(package.version.split('.')[:3])}",
     }
@@ -184,76 +184,76 @@ def record_file(name: str) -> str:
     return f"{ETC}/gpu-check-{name}.json"
 
 
-def to_record(given: Json, wanted: Sequence[Package], record: Json) -> Json:
-    name, source = given["name"], given["source"]
+def to_record(inputs: Json, packages: Sequence[Package], record: Json) -> Json:
+    name, source = inputs["name"], inputs["source"]
     if name == "cuda":
         return {
-            "cuda": [package.version for package in wanted],
-            "cuda_default": given["default"] or (wanted[-1].version if wanted else ""),
+            "cuda": [package.version for package in packages],
+            "cuda_default": inputs["default"] or (packages[-1].version if packages else ""),
             "cuda_source": source,
             # What /usr/local/cuda pointed to before this role ran.
-            "cuda_link_before": record.get("cuda_link_before", "") if record else given["link"],
+            "cuda_link_before": record.get("cuda_link_before", "") if record else inputs["link"],
         }
     return {
-        name: {package.version: package.place if source == "tarball" else "/usr" for package in wanted},
+        name: {package.version: package.place if source == "tarball" else "/usr" for package in packages},
         f"{name}_source": source,
-        f"{name}_items": [{"version": package.version, "cuda": package.cuda} for package in wanted],
+        f"{name}_items": [{"version": package.version, "cuda": package.cuda} for package in packages],
     }
 
 
-def refusals(given: Json, wanted: Sequence[Package]) -> list[str]:
+def refusals(inputs: Json, packages: Sequence[Package]) -> list[str]:
     """Why these versions of a library cannot be installed together, or from their archives."""
-    if given["name"] == "cuda":
+    if inputs["name"] == "cuda":
         return []
-    title, variable = given["title"], f"{given['name']}_versions"
-    versions, majors = [package.version for package in wanted], [package.major for package in wanted]
+    title, variable = inputs["title"], f"{inputs['name']}_versions"
+    versions, majors = [package.version for package in packages], [package.major for package in packages]
     problems = []
     if len(set(versions)) < len(versions):
         problems.append(
-            f"The linker finds one {title} of a version, but {variable} has one twice: {json.dumps(given['versions'])}. "
+            f"The linker finds one {title} of a version, but {variable} has one twice: {json.dumps(inputs['versions'])}. "
             "Leave it for one toolkit and remove the other entry."
         )
     elif len(set(majors)) < len(majors):
         problems.append(
-            f"A host has one {title} {given['one_each']}, because the linker takes the first that it finds, but {variable} has "
+            f"A host has one {title} {inputs['one_each']}, because the linker takes the first that it finds, but {variable} has "
             f"{', '.join(versions)}. Leave the newest that every stack of the host supports."
         )
-    if given["source"] == "tarball":
-        problems += [refusal for package in wanted if (refusal := archive_refusal(package, given))]
+    if inputs["source"] == "tarball":
+        problems += [refusal for package in packages if (refusal := archive_refusal(package, inputs))]
     return problems
 
 
-def archive_refusal(package: Package, given: Json) -> str:
+def archive_refusal(package: Package, inputs: Json) -> str:
     """Why its archive cannot be fetched; empty if file and sha256 are known."""
-    entry = archive(package, given)
+    entry = archive(package, inputs)
     sha256 = str(entry.get("sha256", ""))
     if entry.get("file") and len(sha256) == 64 and set(sha256) <= set("0123456789abcdef"):
         return ""
-    variable, known_names = f"{given['name']}_tarballs", ", ".join(given.get("known_archives", {}))
+    variable, known_names = f"{inputs['name']}_tarballs", ", ".join(inputs.get("known_archives", {}))
     missing = f"neither {variable} nor this role has them" if known_names else f"{variable} has none"
     return (
-        f"The archive of {given['title']} {package.version} for CUDA {package.cuda} requires a file and its sha256, but {missing} for "
-        f"{package.version}{f'; this role has {known_names}' if known_names else ''}. Get it from {given['archive_page']}, put it on the mirror or "
+        f"The archive of {inputs['title']} {package.version} for CUDA {package.cuda} requires a file and its sha256, but {missing} for "
+        f"{package.version}{f'; this role has {known_names}' if known_names else ''}. Get it from {inputs['archive_page']}, put it on the mirror or "
         f'the controller, and set {variable}: {{"{package.version}": {{file: PATH, sha256: …}}}}.'
     )
 
 
-def paths(given: Json) -> list[str]:
+def paths(inputs: Json) -> list[str]:
     """The files by which a later run sees that this work is intact. A directory stands for all of its files."""
-    name, requested_packages = given["name"], requested(given)
+    name, requested_packages = inputs["name"], requested(inputs)
     if not requested_packages:
         return []
     files = [record_file(name)]
     if name == "cuda":
-        files += ["/usr/local/cuda", *([PROFILE] if given["profile"] else [])]
+        files += ["/usr/local/cuda", *([PROFILE] if inputs["profile"] else [])]
         files += [package.linker_file for package in requested_packages] + [
             f"{package.place}/bin/nvcc" for package in requested_packages
         ]
-        if given["source"] == "runfile":  # the mark, and the record of every file: plugins/modules/toolkit_files.py
+        if inputs["source"] == "runfile":  # the mark, and the record of every file: plugins/modules/toolkit_files.py
             files += [
                 f"{package.place}/.deeplearning-runfile{end}" for package in requested_packages for end in ("", ".json")
             ]
-    elif given["source"] == "tarball":
+    elif inputs["source"] == "tarball":
         files += [package.place for package in requested_packages] + [
             package.linker_file for package in requested_packages
         ]

@@ -186,10 +186,10 @@ def locks(host: GpuHost, before: GpuHost, only: Sequence[str] | None = None) -> 
     }
 
 
-def installer_problem(request: Request, failed: Mapping[str, Any], free: str, kernels: Sequence[str]) -> str:
-    """What the .run file's installer, or what went before it, reported. failed: the result of the task, or of its loop."""
-    calls = [entry for entry in failed.get("results") or () if isinstance(entry, Mapping) and entry.get("failed")]
-    call = (calls or [failed])[0]
+def installer_problem(request: Request, task_result: Mapping[str, Any], free: str, kernels: Sequence[str]) -> str:
+    """What the .run file's installer, or what went before it, reported. task_result: the result of the task, or of its loop."""
+    calls = [entry for entry in task_result.get("results") or () if isinstance(entry, Mapping) and entry.get("failed")]
+    call = (calls or [task_result])[0]
     if "rc" not in call:
         return str(call.get("msg", ""))
     item, command = call.get("item"), call.get("cmd")

@@ -234,14 +234,14 @@ def daemons(request: Request) -> tuple[str, ...]:
     return tuple(name for name, runs in services.items() if runs)
 
 
-def removal(host: GpuHost, wanted: Rpms) -> Removal:
+def removal(host: GpuHost, rpms: Rpms) -> Removal:
     initial, records = host.records.before or Original(), host.records
     managed = records.before is not None or host.files.settings
     installed_before = host.driver.packages if records.packages_before is None else records.packages_before
     words = {word for listed in host.boot_arguments.values() for word in listed}
     arguments = tuple(argument for argument in ARGUMENTS if argument not in initial.arguments)
     return Removal(
-        packages=(*(name for name in host.driver.packages if name not in installed_before), *wanted.dcgm_leaving()),
+        packages=(*(name for name in host.driver.packages if name not in installed_before), *rpms.dcgm_leaving()),
         headers=records.headers or (),
         runfile=managed and not initial.runfile,
         unit=managed and not initial.unit,

@@ -86,27 +86,27 @@ def sections(lock: Lock) -> Sections:
     )
 
 
-def work(given: Mapping[str, Any]) -> dict[str, Any]:
-    """What the role builds and tests: Dockerfile, files (as base64), and the questions. `given` has the role's inputs without their prefix."""
+def work(inputs: Mapping[str, Any]) -> dict[str, Any]:
+    """What the role builds and tests: Dockerfile, files (as base64), and the questions. `inputs` are those of the role, without their prefix."""
     try:
-        stack = stacks.load_stack(given["stack"])
-        python = given["python"] or stack.pythons[0]
+        stack = stacks.load_stack(inputs["stack"])
+        python = inputs["python"] or stack.pythons[0]
         lock = stack.lock(python)
     except StackError as error:
         raise EngineError(f"cdsw_engine_stack cannot be used. {error}") from error
-    check(given, stack, python, lock)
-    parts, key = sections(lock), given.get("cuda_key", "")
+    check(inputs, stack, python, lock)
+    parts, key = sections(lock), inputs.get("cuda_key", "")
     texts = parts.requirements(f"file://{WHEELS}")
     texts["stack.json"] = json.dumps({"stack": stack.name, "lock": lock.digest, "python": python}, indent=2) + "\n"
     settings = {"gpu_count": "", "driver": "", "driver_min": stack.version("driver_min") or "", "persistence": False}
     texts["gpu-check.json"] = json.dumps(settings, indent=2) + "\n"
     files = {name: text.encode() for name, text in texts.items()}
-    if given["cuda_packages"]:
-        files["cuda.list"] = "".join(f"deb {url} /\n" for url in given["cuda_repository"].split()).encode()
+    if inputs["cuda_packages"]:
+        files["cuda.list"] = "".join(f"deb {url} /\n" for url in inputs["cuda_repository"].split()).encode()
         files["cuda.gpg"] = keyring(key)
         files["cuda-libraries.conf"] = linker_text(stack).encode()
     files["gpu-check"] = programs.pack(REPOSITORY / "roles/gpu_check/files/gpu-check")
-    files["Dockerfile"] = dockerfile(given, stack, lock, files).encode()
+    files["Dockerfile"] = dockerfile(inputs, stack, lock, files).encode()
     return {
         "stack": stack.name,
         "python": python,
@@ -121,32 +121,35 @@ def work(given: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def check(given: Mapping[str, Any], stack: Stack, python: str, lock: Lock) -> None:
+def check(inputs: Mapping[str, Any], stack: Stack, python: str, lock: Lock) -> None:
     """Refuse what cannot work before a host is read."""
-    if not BASE.fullmatch(given["base"]):
+    if not BASE.fullmatch(inputs["base"]):
         raise EngineError(
             "cdsw_engine_base must name Cloudera's engine image on the build host, such as docker.repository.cloudera.com/cdsw/engine:13, "
-            f"but is {given['base']!r}."
+            f"but is {inputs['base']!r}."
         )
-    if not HTTP.fullmatch(given["mirror_url"]):
+    if not HTTP.fullmatch(inputs["mirror_url"]):
         raise EngineError(
             "cdsw_engine_mirror_url must be the mirror's address, such as http://mirror01.example.com:8900, without user and password, but is not."
         )
     if unusable := cdsw.wheel_problem(stack, python):
         raise EngineError(unusable)
-    if given["version"]:
+    if inputs["version"]:
         engines = {engine.engine: engine for engine in cdsw.engines()}
-        problem = engines[given["version"]].problem(stack, python) if given["version"] in engines else ""
+        problem = engines[inputs["version"]].problem(stack, python) if inputs["version"] in engines else ""
         if problem:
-            fitting = ", ".join(fits(engines[given["version"]])) or "none"
+            fitting = ", ".join(fits(engines[inputs["version"]])) or "none"
             raise EngineError(f"{problem} Stacks for this engine: {fitting}.")
-    if given["cuda_packages"]:
-        wrong = [entry for entry in given["cuda_packages"] if not PACKAGE.fullmatch(entry)]
+    if inputs["cuda_packages"]:
+        wrong = [entry for entry in inputs["cuda_packages"] if not PACKAGE.fullmatch(entry)]
         if wrong:
             raise EngineError(
                 f"cdsw_engine_cuda_packages must have entries such as cuda-libraries-10-0=10.0.130-1, but has {', '.join(wrong)}."
             )
-        if not re.fullmatch(r"https?://[^\s@]+( https?://[^\s@]+)*", given["cuda_repository"]) or not given["cuda_key"]:
+        if (
+            not re.fullmatch(r"https?://[^\s@]+( https?://[^\s@]+)*", inputs["cuda_repository"])
+            or not inputs["cuda_key"]
+        ):
             raise EngineError(
                 "cdsw_engine_cuda_packages come from a repository that is signed: set cdsw_engine_cuda_repository (http://…) and cdsw_engine_cuda_key."
             )
@@ -174,18 +177,18 @@ def installation(python: str, parts: Sections) -> str:
     return " && ".join([*steps, f"rm -rf {WHEELS}"])
 
 
-def dockerfile(given: Mapping[str, Any], stack: Stack, lock: Lock, files: Mapping[str, bytes]) -> str:
+def dockerfile(inputs: Mapping[str, Any], stack: Stack, lock: Lock, files: Mapping[str, bytes]) -> str:
     """The image without the stack's packages."""
-    python = f"python{given['python'] or stack.pythons[0]}"
+    python = f"python{inputs['python'] or stack.pythons[0]}"
     place = f"{HOME}/engine"
-    lines = [f"# {stack.name}, lock {lock.digest}. Written by the role cdsw_engine.", f"FROM {given['base']}"]
+    lines = [f"# {stack.name}, lock {lock.digest}. Written by the role cdsw_engine.", f"FROM {inputs['base']}"]
     lines += [f'LABEL hadoop-deeplearning.stack="{stack.name}" hadoop-deeplearning.lock="{lock.digest}"']
     copied_files = [name for name in sorted(files) if not name.startswith("gpu-check")]
     lines += [f"COPY {' '.join(copied_files)} {place}/"]
-    if given["cuda_packages"]:
+    if inputs["cuda_packages"]:
         lines += [
             f"RUN cp {place}/cuda.gpg /etc/apt/trusted.gpg.d/deeplearning-cuda.gpg && {APT} update && "
-            f"DEBIAN_FRONTEND=noninteractive {APT} install --yes --no-install-recommends {' '.join(given['cuda_packages'])} && "
+            f"DEBIAN_FRONTEND=noninteractive {APT} install --yes --no-install-recommends {' '.join(inputs['cuda_packages'])} && "
             f"cp {place}/cuda-libraries.conf /etc/ld.so.conf.d/deeplearning-cuda.conf && ldconfig && rm -rf /var/lib/apt/lists/*"
         ]
     if stack.version("cuda"):

@@ -160,9 +160,9 @@ class Stack:
         return wheels + [file_artifact(file) for file in self.data.get("files", [])]
 
 
-def artifacts_of_others(kept: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def artifacts_of_others(needed_artifacts: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """The artifacts of all known stacks besides these that can be fetched again: no wheel that the site built."""
-    names = {(artifact["folder"], artifact["name"]) for artifact in kept}
+    names = {(artifact["folder"], artifact["name"]) for artifact in needed_artifacts}
     artifacts = {
         (artifact["folder"], artifact["name"]): artifact
         for stack in load_stacks()

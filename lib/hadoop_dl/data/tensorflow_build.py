@@ -30,55 +30,55 @@ FEATURES = ("hdfs", "kafka")
 SEPARATE_CUDNN = (1, 14)  # before this line configure takes CUDA's and cuDNN's directories one by one
 
 
-def work(given: Mapping[str, Any], info: Mapping[str, Any]) -> Json:
+def work(inputs: Mapping[str, Any], info: Mapping[str, Any]) -> Json:
     """problems: sentences; nothing is done if there is one. Else the key of the wheel, and the specification of its build."""
-    sentences = list(problems(given, info))
+    sentences = list(problems(inputs, info))
     if sentences:
         return {"problems": sentences, "key": "", "spec": {}}
-    row = profile(given["version"]) or {}  # problems() names a version without one
-    answers = configure_answers(given, info, row)
-    flags = build_flags(given, row)
+    row = profile(inputs["version"]) or {}  # problems() names a version without one
+    answers = configure_answers(inputs, info, row)
+    flags = build_flags(inputs, row)
     decides = {
         "schema": SCHEMA,
-        "version": given["version"],
-        "commit": given["commit"],
+        "version": inputs["version"],
+        "commit": inputs["commit"],
         "answers": answers,
         "flags": flags,
         "target": row["wheel"]["target"],
         "bazel": {"version": info["bazel"]["version"], "sha256": info["bazel"]["sha256"]},
-        "compiler": {"name": compiler_kind(given), "version": version_of_compiler(given, info)},
+        "compiler": {"name": compiler_kind(inputs), "version": version_of_compiler(inputs, info)},
         "os": {"short": info["os"]["short"], "name": info["os"]["name"], "glibc": info["glibc"]},
         "architecture": info["architecture"],
         "python": {"version": info["python"]["version"], "abi": info["python"]["abi"]},
         "packages": {name: info["python"]["packages"][name] for name in PACKAGES},
-        "archives": {name: archive["sha256"] for name, archive in sorted(given["archives"].items())},
-        "cpu_features": sorted(given["cpu_features"]),
-        "hdfs": given["hdfs"],
-        "kafka": given["kafka"],
-        "cuda": cuda_part(given, info),
+        "archives": {name: archive["sha256"] for name, archive in sorted(inputs["archives"].items())},
+        "cpu_features": sorted(inputs["cpu_features"]),
+        "hdfs": inputs["hdfs"],
+        "kafka": inputs["kafka"],
+        "cuda": cuda_part(inputs, info),
     }
     key = hashlib.sha256(json.dumps(decides, sort_keys=True).encode()).hexdigest()
     wheel = row["wheel"]
     spec = {
-        "version": given["version"],
-        "tag": given["tag"],
-        "commit": given["commit"],
+        "version": inputs["version"],
+        "tag": inputs["tag"],
+        "commit": inputs["commit"],
         "bazel": info["bazel"]["path"],
-        "python": given["python"],
+        "python": inputs["python"],
         "answers": answers,
         # Left out of the key: they change the speed of the build, not its result.
-        "flags": [*flags, *limits(given, info)],
-        "startup": list(given["startup_flags"]),
-        "jobs": jobs(given, info),
-        "timeout": int(given["timeout"]),
+        "flags": [*flags, *limits(inputs, info)],
+        "startup": list(inputs["startup_flags"]),
+        "jobs": jobs(inputs, info),
+        "timeout": int(inputs["timeout"]),
         "target": wheel["target"],
         "package": wheel["then"].split()[:-1] if "then" in wheel else [],
         "check": {
-            "version": given["version"],
-            "cuda": bool(given["cuda"]),
-            **{name: True for name in FEATURES if given[name]},
+            "version": inputs["version"],
+            "cuda": bool(inputs["cuda"]),
+            **{name: True for name in FEATURES if inputs[name]},
         },
-        "provenance": {**decides, "stack": given["stack"], "tag": given["tag"]},
+        "provenance": {**decides, "stack": inputs["stack"], "tag": inputs["tag"]},
     }
     return {"problems": [], "key": key, "spec": spec}
 
@@ -112,21 +112,21 @@ def cpu_options(features: Iterable[str]) -> str:
     return " ".join(OPTIONS[name] for name in OPTIONS if name in set(features)) or "-mtune=generic"
 
 
-def configure_answers(given: Mapping[str, Any], info: Mapping[str, Any], row: compat.Row) -> dict[str, str]:
+def configure_answers(inputs: Mapping[str, Any], info: Mapping[str, Any], row: compat.Row) -> dict[str, str]:
     """The variables that this line's configure reads, each with its value. What the site answers itself comes last."""
-    cuda = given["cuda"]
+    cuda = inputs["cuda"]
     variables = {**row["env_common"], **row["env_gpu" if cuda else "env_cpu"]}
     python = info["python"]
     values = {
-        "PYTHON_BIN_PATH": given["python"],
+        "PYTHON_BIN_PATH": inputs["python"],
         "PYTHON_LIB_PATH": python["site"][0] if python["site"] else "",
-        "CC_OPT_FLAGS": cpu_options(given["cpu_features"]),
+        "CC_OPT_FLAGS": cpu_options(inputs["cpu_features"]),
         "TF_PYTHON_VERSION": python["version"],
         "GCC_HOST_COMPILER_PATH": info["compiler"]["path"],
         "CLANG_COMPILER_PATH": info["clang"]["path"],
         "CLANG_CUDA_COMPILER_PATH": info["clang"]["path"],
-        "TF_NEED_HDFS": "1" if given["hdfs"] else "0",
-        "TF_NEED_KAFKA": "1" if given["kafka"] else "0",
+        "TF_NEED_HDFS": "1" if inputs["hdfs"] else "0",
+        "TF_NEED_KAFKA": "1" if inputs["kafka"] else "0",
     }
     if cuda:
         toolkit, cudnn = cuda["path"], cuda.get("cudnn_path") or cuda["path"]
@@ -140,14 +140,14 @@ def configure_answers(given: Mapping[str, Any], info: Mapping[str, Any], row: co
             "CUDNN_INSTALL_PATH": cudnn,
             "LOCAL_CUDNN_PATH": cudnn,
             "TF_CUDA_PATHS": ",".join(dict.fromkeys((toolkit, cudnn))),
-            "TF_CUDA_COMPUTE_CAPABILITIES": ",".join(given["capabilities"]),
-            "HERMETIC_CUDA_COMPUTE_CAPABILITIES": ",".join(f"sm_{capability.replace('.', '')}" for capability in given["capabilities"]),
+            "TF_CUDA_COMPUTE_CAPABILITIES": ",".join(inputs["capabilities"]),
+            "HERMETIC_CUDA_COMPUTE_CAPABILITIES": ",".join(f"sm_{capability.replace('.', '')}" for capability in inputs["capabilities"]),
         }  # fmt: skip
-        if numbers(line_of(given["version"])) < SEPARATE_CUDNN:
+        if numbers(line_of(inputs["version"])) < SEPARATE_CUDNN:
             variables = {**variables, "CUDA_TOOLKIT_PATH": "", "CUDNN_INSTALL_PATH": ""}
     answers = {name: values.get(name, str(value)) for name, value in variables.items()}
     optional = [name for name, value in answers.items() if value.startswith("<optional")]
-    return {name: value for name, value in answers.items() if name not in optional} | dict(given["answers"])
+    return {name: value for name, value in answers.items() if name not in optional} | dict(inputs["answers"])
 
 
 # --- bazel ----------------------------------------------------------------------------------------------------------
@@ -163,32 +163,32 @@ def in_tree(version: str, feature: str) -> bool:
     return ranged or bool(row.get("switches", {}).get(feature, {}).get("enabled"))
 
 
-def build_flags(given: Mapping[str, Any], row: compat.Row) -> list[str]:
+def build_flags(inputs: Mapping[str, Any], row: compat.Row) -> list[str]:
     """What decides the wheel: the line's flags, its switches, the site's."""
     flags = str(row["bazel_flags"]["all"]).split()
-    if given["cuda"] and str(row["bazel_flags"].get("gpu", "")).startswith("--"):
+    if inputs["cuda"] and str(row["bazel_flags"].get("gpu", "")).startswith("--"):
         flags += str(row["bazel_flags"]["gpu"]).split()
     for feature in FEATURES:
         switch = row.get("switches", {}).get(feature)
-        if switch and in_tree(given["version"], feature):
-            flags += switch["enabled" if given[feature] else "disabled"]
+        if switch and in_tree(inputs["version"], feature):
+            flags += switch["enabled" if inputs[feature] else "disabled"]
     if "repo_env" in row["wheel"]:
         flags.append("--repo_env=WHEEL_NAME=tensorflow")  # the project that the built lock names, on the CPU too
-    if given["archives"]:
-        flags.append(f"--distdir={given['root']}/archives")
-    return flags + list(given["flags"])
+    if inputs["archives"]:
+        flags.append(f"--distdir={inputs['root']}/archives")
+    return flags + list(inputs["flags"])
 
 
-def jobs(given: Mapping[str, Any], info: Mapping[str, Any]) -> int:
+def jobs(inputs: Mapping[str, Any], info: Mapping[str, Any]) -> int:
     """The number of parallel jobs, by the host's cores and memory."""
-    fitting = int(info["memory_mb"]) // int(given["memory_per_job_mb"])
-    return int(given["jobs"]) or max(1, min(int(info["cores"]), fitting))
+    fitting = int(info["memory_mb"]) // int(inputs["memory_per_job_mb"])
+    return int(inputs["jobs"]) or max(1, min(int(info["cores"]), fitting))
 
 
-def limits(given: Mapping[str, Any], info: Mapping[str, Any]) -> list[str]:
+def limits(inputs: Mapping[str, Any], info: Mapping[str, Any]) -> list[str]:
     """bazel's limits; 512 MB are left to the system. Before 0.25 bazel has one option for memory, cores and disks."""
     memory = max(1024, int(info["memory_mb"]) - 512)
-    count = jobs(given, info)
+    count = jobs(inputs, info)
     old = numbers(info["bazel"]["version"]) < (0, 25)
     cap = f"--local_resources={memory},{count},1.0" if old else f"--local_ram_resources={memory}"
     return [f"--jobs={count}", cap]
@@ -197,72 +197,72 @@ def limits(given: Mapping[str, Any], info: Mapping[str, Any]) -> list[str]:
 # --- problems -------------------------------------------------------------------------------------------------------
 
 
-def compiler_kind(given: Mapping[str, Any]) -> str:
-    row = tested(given["version"])
+def compiler_kind(inputs: Mapping[str, Any]) -> str:
+    row = tested(inputs["version"])
     return str(row["compiler"]["name"]) if row else "gcc"
 
 
-def version_of_compiler(given: Mapping[str, Any], info: Mapping[str, Any]) -> str:
-    return str(info["clang" if compiler_kind(given) == "clang" else "compiler"]["version"])
+def version_of_compiler(inputs: Mapping[str, Any], info: Mapping[str, Any]) -> str:
+    return str(info["clang" if compiler_kind(inputs) == "clang" else "compiler"]["version"])
 
 
-def cuda_part(given: Mapping[str, Any], info: Mapping[str, Any]) -> Json:
-    if not given["cuda"]:
+def cuda_part(inputs: Mapping[str, Any], info: Mapping[str, Any]) -> Json:
+    if not inputs["cuda"]:
         return {}
     return {
-        "version": given["cuda"]["version"],
-        "cudnn": given["cuda"]["cudnn"],
-        "capabilities": list(given["capabilities"]),
+        "version": inputs["cuda"]["version"],
+        "cudnn": inputs["cuda"]["cudnn"],
+        "capabilities": list(inputs["capabilities"]),
         "headers": {name: info[f"{name}_headers"]["sha256"] for name in ("cuda", "cudnn")},
     }
 
 
-def problems(given: Mapping[str, Any], info: Mapping[str, Any]) -> Iterator[str]:
+def problems(inputs: Mapping[str, Any], info: Mapping[str, Any]) -> Iterator[str]:
     """Everything that is missing on the host and in the inputs, at once."""
-    version = given["version"]
+    version = inputs["version"]
     row, line = profile(version), tested(version)
     if row is None or line is None:
         yield f"The build of TensorFlow {version} is not known: compat/tensorflow_build.yml and compat/tensorflow.yml need a row for its line."
         return
-    yield from input_problems(given)
-    yield from host_problems(given, info)
-    yield from tool_problems(given, info, line)
+    yield from input_problems(inputs)
+    yield from host_problems(inputs, info)
+    yield from tool_problems(inputs, info, line)
     yield from python_problems(info)
-    if given["cuda"]:
-        yield from cuda_problems(given, info)
+    if inputs["cuda"]:
+        yield from cuda_problems(inputs, info)
 
 
-def input_problems(given: Mapping[str, Any]) -> Iterator[str]:
+def input_problems(inputs: Mapping[str, Any]) -> Iterator[str]:
     """What the inputs alone decide; the plan refuses with it as well."""
-    version = given["version"]
-    if not re.fullmatch(r"[0-9a-f]{40}", given["commit"]):
-        yield f"tensorflow_build_commit must be the 40 hexadecimal digits of the commit of {given['tag']}, but is {given['commit']!r}."
-    source = given["source"]
+    version = inputs["version"]
+    if not re.fullmatch(r"[0-9a-f]{40}", inputs["commit"]):
+        yield f"tensorflow_build_commit must be the 40 hexadecimal digits of the commit of {inputs['tag']}, but is {inputs['commit']!r}."
+    source = inputs["source"]
     if not source.get("file") or not re.fullmatch(r"[0-9a-f]{64}", str(source.get("sha256", ""))):
         yield (
             f"The sources of TensorFlow {version} are required as a git bundle with its sha256, but tensorflow_build_source has none. Make it where there is "
-            f"internet access: git clone --branch {given['tag']} https://github.com/tensorflow/tensorflow && git -C tensorflow bundle create tensorflow.bundle {given['tag']}"
+            f"internet access: git clone --branch {inputs['tag']} https://github.com/tensorflow/tensorflow && git -C tensorflow bundle create tensorflow.bundle {inputs['tag']}"
         )
     for feature in FEATURES:
-        if given[feature] and not in_tree(version, feature):
+        if inputs[feature] and not in_tree(version, feature):
             yield f"TensorFlow {version} cannot be built with {feature}: it has no sources for it. Set {feature}: false, and use tensorflow-io."
-    unknown = sorted(set(given["cpu_features"]) - set(OPTIONS))
+    unknown = sorted(set(inputs["cpu_features"]) - set(OPTIONS))
     if unknown:
         yield f"tensorflow_build_cpu_features must be of {', '.join(OPTIONS)}, but has {', '.join(unknown)}."
 
 
-def host_problems(given: Mapping[str, Any], info: Mapping[str, Any]) -> Iterator[str]:
+def host_problems(inputs: Mapping[str, Any], info: Mapping[str, Any]) -> Iterator[str]:
     if info["architecture"] != "x86_64":
         yield f"The build is for x86_64, but this host is {info['architecture']}."
     for resource, available_mb, required_mb in (
-        ("memory", info["memory_mb"], given["memory_min_mb"]),
-        (f"free disk in {given['root']}", info["disk_free_mb"], given["disk_min_mb"]),
+        ("memory", info["memory_mb"], inputs["memory_min_mb"]),
+        (f"free disk in {inputs['root']}", info["disk_free_mb"], inputs["disk_min_mb"]),
     ):
         if int(available_mb) < int(required_mb):
             yield f"{required_mb} MB of {resource} are required, but this host has {available_mb} MB. Free some, or take a larger host."
 
 
-def tool_problems(given: Mapping[str, Any], info: Mapping[str, Any], line: compat.Row) -> Iterator[str]:
+def tool_problems(inputs: Mapping[str, Any], info: Mapping[str, Any], line: compat.Row) -> Iterator[str]:
     for name, package in (("git", "git"), ("objdump", "binutils")):
         if not info["tools"][name]:
             yield f"{name} is required, but is missing. Install the package {package}."
@@ -270,11 +270,11 @@ def tool_problems(given: Mapping[str, Any], info: Mapping[str, Any], line: compa
     low, high = line["bazel"]["min"], line["bazel"]["max"]
     span = f"{low} to {high}" if high else f"{low} or later"
     if not bazel["path"]:
-        yield f"bazel {span} is required in {given['bazel']}, but is missing. Install it with the role bazel."
+        yield f"bazel {span} is required in {inputs['bazel']}, but is missing. Install it with the role bazel."
     elif not bazel["version"]:
-        yield f"{given['bazel']} must be an executable of bazel, but no server is in it, and no package of the system has it."
+        yield f"{inputs['bazel']} must be an executable of bazel, but no server is in it, and no package of the system has it."
     elif numbers(bazel["version"]) < numbers(low) or (high and numbers(bazel["version"]) > numbers(high)):
-        yield f"TensorFlow {given['version']} requires bazel {span}, but {bazel['path']} is {bazel['version']}. Set the stack's bazel to one of these."
+        yield f"TensorFlow {inputs['version']} requires bazel {span}, but {bazel['path']} is {bazel['version']}. Set the stack's bazel to one of these."
     compiler = line["compiler"]
     host_compiler = info["clang" if compiler["name"] == "clang" else "compiler"]
     setting = "tensorflow_build_clang" if compiler["name"] == "clang" else "tensorflow_build_compiler"
@@ -282,7 +282,7 @@ def tool_problems(given: Mapping[str, Any], info: Mapping[str, Any], line: compa
         yield f"{compiler['name']} {compiler['version']} or later is required, but is missing. Install it, or name it in {setting}."
     elif numbers(host_compiler["version"])[:1] < numbers(compiler["version"])[:1]:
         yield (
-            f"TensorFlow {given['version']} requires {compiler['name']} {compiler['version']} or later, but {host_compiler['path']} is {host_compiler['version']}. "
+            f"TensorFlow {inputs['version']} requires {compiler['name']} {compiler['version']} or later, but {host_compiler['path']} is {host_compiler['version']}. "
             f"Install a devtoolset, and name it in {setting} and tensorflow_build_path."
         )
 
@@ -299,8 +299,8 @@ def python_problems(info: Mapping[str, Any]) -> Iterator[str]:
         yield f"The build's Python must have {', '.join(missing)}, but it does not. Install the stack's lock into it."
 
 
-def cuda_problems(given: Mapping[str, Any], info: Mapping[str, Any]) -> Iterator[str]:
-    cuda = given["cuda"]
+def cuda_problems(inputs: Mapping[str, Any], info: Mapping[str, Any]) -> Iterator[str]:
+    cuda = inputs["cuda"]
     path = cuda["path"]
     if not info["nvcc"]:
         yield f"CUDA {cuda['version']} is required, but {path}/bin/nvcc is missing. Install the toolkit (cuda_versions)."
@@ -312,9 +312,9 @@ def cuda_problems(given: Mapping[str, Any], info: Mapping[str, Any]) -> Iterator
     header_version = ".".join(info["cudnn_headers"]["found"][:3])
     if numbers(header_version)[:1] != numbers(cuda["cudnn"])[:1]:
         yield f"cuDNN's headers must be of {cuda['cudnn']}, but {header_version or 'no header'} was found. Install cudnn with its development files."
-    if not given["capabilities"]:
+    if not inputs["capabilities"]:
         yield "The build for CUDA needs a compute capability, but no host that runs the wheel shows a GPU. Set tensorflow_build_capabilities."
-    wrong = beyond(given["capabilities"], cuda["version"])
+    wrong = beyond(inputs["capabilities"], cuda["version"])
     if wrong:
         yield f"nvcc of CUDA {cuda['version']} does not know the compute capabilities {', '.join(wrong)}. Take a newer CUDA for these GPUs."
 

@@ -176,10 +176,10 @@ def return_problem(host: str, yarn: Yarn, *, api: bool = False) -> str | None:
     return refresh_problem(host, yarn) if node.recorded and node.state != "RUNNING" else None
 
 
-def steps(host: str, yarn: Yarn, found: str, action: int) -> str:
+def steps(host: str, yarn: Yarn, problem: str, action: int) -> str:
     words = STEPS[str(yarn.manager)]
     return (
-        f"{host} {found}, and its manager alone may change that. Set cluster_manager and its login in the inventory, or do it there: {words[0].format(host=host, action=words[action])}. Then run the same command; "
+        f"{host} {problem}, and its manager alone may change that. Set cluster_manager and its login in the inventory, or do it there: {words[0].format(host=host, action=words[action])}. Then run the same command; "
         "it resumes there."
     )
 
@@ -201,7 +201,7 @@ def missing(node: Node) -> str:
     return f"YARN has it as {node.state}" + (f" ({node.health})" if node.health else "")
 
 
-def waiting(host: str, yarn: Yarn, left: float) -> str:
+def waiting(host: str, yarn: Yarn, seconds: float) -> str:
     """The progress of a drain, in one line."""
     node = node_of(host, yarn)
     names = [application_words(application) for application in yarn.applications[:SHOWN]]
@@ -209,15 +209,15 @@ def waiting(host: str, yarn: Yarn, left: float) -> str:
         names.append(f"{len(yarn.applications) - SHOWN} more")
     of = ", ".join(names) or "applications that are not named"
     count = "1 container" if node.containers == 1 else f"{node.containers} containers"
-    return f"{host} waits for {count} of {of}; {minutes(left)} left"
+    return f"{host} waits for {count} of {of}; {minutes(seconds)} left"
 
 
-def application_words(one: Application) -> str:
+def application_words(application: Application) -> str:
     """A name is the user's text; the id is YARN's."""
     return (
-        f"{one.id} ({one.user}: {one.name})"
-        if one.containers
-        else f"{one.id} ({one.user}: {one.name}, no container here any more)"
+        f"{application.id} ({application.user}: {application.name})"
+        if application.containers
+        else f"{application.id} ({application.user}: {application.name}, no container here any more)"
     )
 
 
@@ -230,7 +230,7 @@ def is_named(node: str, names: Sequence[str]) -> bool:
     return node in names or node.split(".")[0] in names
 
 
-def names_of(host: str, variables: Mapping[str, Any], named: str | None = None) -> Sequence[str]:
-    """Under which names a host's node is looked for. named: node_maintenance_node, if the variables are not templated yet."""
-    name = str(variables.get("node_maintenance_node") or "") if named is None else named
+def names_of(host: str, variables: Mapping[str, Any], node_name: str | None = None) -> Sequence[str]:
+    """Under which names a host's node is looked for. node_name: node_maintenance_node, if the variables are not templated yet."""
+    name = str(variables.get("node_maintenance_node") or "") if node_name is None else node_name
     return [name] if name else [host, *([str(variables["ansible_host"])] if variables.get("ansible_host") else [])]

@@ -297,7 +297,7 @@ class HostAction(ActionBase):
     def _of_site(self, name: str) -> str:
         return str(self._templar.template(self.variables.get(name)) or "")
 
-    def _refuse_bytes(self, source: str, sha256: str, found: str, *, title: str, remedy: str) -> None:
+    def _refuse_bytes(self, source: str, sha256: str, actual: str, *, title: str, remedy: str) -> None:
         raise AnsibleActionFail(
-            f"{title} must have the sha256 {sha256} but {without_secrets(source)} has {found}; it was not used. {remedy}"
+            f"{title} must have the sha256 {sha256} but {without_secrets(source)} has {actual}; it was not used. {remedy}"
         )

@@ -14,13 +14,13 @@ def answered(variables: Mapping[str, Any]) -> str | None:
     return str(part.get("current") or "") if isinstance(part, dict) else None
 
 
-def in_use(hosts: Mapping[str, Mapping[str, Any]], asked: Iterable[str], switched: Iterable[str]) -> dict[str, Any]:
+def in_use(hosts: Mapping[str, Mapping[str, Any]], required: Iterable[str], switched: Iterable[str]) -> dict[str, Any]:
     """`names` of environments that stay, and `unknown`: hosts that did not switch and whose environment is not known.
 
-    hosts: the variables of all hosts; asked: those that must be known, which are the hosts of the play that switches, and all hosts
+    hosts: the variables of all hosts; required: those that must be known, which are the hosts of the play that switches, and all hosts
     of the cluster, because a job names one environment for its driver and all executors; switched: those that did.
     """
-    switched_hosts, required_hosts, names, unknown = set(switched), set(asked), set(), []
+    switched_hosts, required_hosts, names, unknown = set(switched), set(required), set(), []
     for host in sorted({*hosts} - switched_hosts):
         environment = answered(hosts[host])
         if environment:

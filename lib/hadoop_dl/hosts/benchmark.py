@@ -45,10 +45,12 @@ Kind = tuple[str, str, str]
 Kinds = dict[Kind, list[tuple[str, Network]]]
 
 
-def card(found: Benchmark) -> str:
+def card(benchmark: Benchmark) -> str:
     """TensorFlow says: device: 0, name: Tesla P100-PCIE-16GB, pci bus id: 0000:3b:00.0, compute capability: 6.0."""
-    words = dict(part.split(": ", 1) for part in found.gpus[0].split(", ") if ": " in part) if found.gpus else {}
-    return words.get("name", found.gpus[0] if found.gpus else "none")
+    words = (
+        dict(part.split(": ", 1) for part in benchmark.gpus[0].split(", ") if ": " in part) if benchmark.gpus else {}
+    )
+    return words.get("name", benchmark.gpus[0] if benchmark.gpus else "none")
 
 
 def kinds(hosts: Hosts) -> Kinds:

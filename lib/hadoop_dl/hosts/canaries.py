@@ -30,10 +30,10 @@ def counted(hosts: Sequence[str], text: str) -> list[str]:
     return left_over(hosts, hosts[: -(-len(hosts) * number // 100) if text.endswith("%") else number], text)
 
 
-def left_over(hosts: Sequence[str], found: Sequence[str], text: str) -> list[str]:
-    if found and len(found) >= len(hosts):
+def left_over(hosts: Sequence[str], canaries: Sequence[str], text: str) -> list[str]:
+    if canaries and len(canaries) >= len(hosts):
         raise ValueError(
             f"upgrade_canary must leave hosts that are switched after the canaries, but {text} leaves none of {len(hosts)}. "
             "No host was changed. Give a smaller number, or leave it out."
         )
-    return list(found)
+    return list(canaries)

@@ -45,10 +45,14 @@ Hosts = Mapping[str, Acceptance]
 Kind = tuple[str, str, str]  # the card, the kind of the copy, and the way
 
 
-def kind_of(found: Acceptance, one: Measure) -> Kind:
+def kind_of(acceptance: Acceptance, measure: Measure) -> Kind:
     """Measures that should be alike, also if a card's slot is too narrow or some of its NVLinks are down."""
-    way = "NVLink" if one.link.startswith("NV") else one.link
-    return (found.cards or {}).get(one.gpu, ""), one.kind, way if one.peer or one.kind == "all-reduce" else ""
+    way = "NVLink" if measure.link.startswith("NV") else measure.link
+    return (
+        (acceptance.cards or {}).get(measure.gpu, ""),
+        measure.kind,
+        way if measure.peer or measure.kind == "all-reduce" else "",
+    )
 
 
 def kinds(hosts: Hosts) -> dict[Kind, list[tuple[str, Measure]]]:

@@ -91,9 +91,9 @@ class Inventory:
         self.templar.available_variables = {**variables, "hostvars": self.variables["hostvars"]}
         return self.templar.template(value)
 
-    def check_later(self, host: plan_model.Host, made: plan_model.Plan) -> None:
+    def check_later(self, host: plan_model.Host, site_plan: plan_model.Plan) -> None:
         """Check the site's values that need the plan, now that there is one."""
-        part = made.hosts.get(host.name)
+        part = site_plan.hosts.get(host.name)
         computed = inputs.playbook_values(REPOSITORY)
         later = {
             key: value
@@ -104,7 +104,7 @@ class Inventory:
             return
         variables = {**host.variables, "plan": part}
         checked = inputs.check({key: self.value(value, variables) for key, value in later.items()}, REPOSITORY)
-        made.problems += [f"{host.name}: {problem}" for problem in checked.problems]
+        site_plan.problems += [f"{host.name}: {problem}" for problem in checked.problems]
 
 
 class InventoryAction(OnceAction):
@@ -122,7 +122,7 @@ class InventoryAction(OnceAction):
         """The options of the plan."""
         return {}
 
-    def conclude(self, inventory: Inventory, made: plan_model.Plan) -> dict[str, Any]:
+    def conclude(self, inventory: Inventory, site_plan: plan_model.Plan) -> dict[str, Any]:
         """Use the plan; the returned mapping is added to the result."""
         raise NotImplementedError
 

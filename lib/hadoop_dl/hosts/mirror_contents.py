@@ -52,9 +52,9 @@ class Contents:
 
 
 def contents(
-    hosts: Sequence[Host], chosen: Sequence[str], repository: Path, key_text: Callable[[str], str]
+    hosts: Sequence[Host], stack_names: Sequence[str], repository: Path, key_text: Callable[[str], str]
 ) -> Contents:
-    """What these hosts' inventory asks for. chosen: stacks that the operator named, which also decide between those that fit constraints.
+    """What these hosts' inventory asks for. stack_names: stacks that the operator named, which also decide between those that fit constraints.
 
     key_text: the text of a file on the controller; ValueError if there is none.
     """
@@ -66,7 +66,7 @@ def contents(
         values = checked.values
         problems += [f"{host.name}: {problem}" for problem in checked.problems]
         try:
-            for stack, pythons in requested(host, values, chosen) if not checked.problems else ():
+            for stack, pythons in requested(host, values, stack_names) if not checked.problems else ():
                 groups = [group for group in target.ENVIRONMENT_GROUPS if group in host.groups]
                 for form in stack.forms:
                     contents.ask(form.name, pythons, groups)
@@ -87,7 +87,9 @@ def contents(
     return contents
 
 
-def requested(host: Host, values: Mapping[str, Any], chosen: Sequence[str]) -> list[tuple[stacks.Stack, Sequence[str]]]:
+def requested(
+    host: Host, values: Mapping[str, Any], stack_names: Sequence[str]
+) -> list[tuple[stacks.Stack, Sequence[str]]]:
     """The stack of a host that runs jobs or sessions, and its Pythons; of constraints, those of the chosen ones that meet them."""
     if not set(target.ENVIRONMENT_GROUPS) & set(host.groups):
         return []
@@ -100,7 +102,7 @@ def requested(host: Host, values: Mapping[str, Any], chosen: Sequence[str]) -> l
         stack = stacks.load_stack(extras.requested_name(request, packages))
         return [(stack, stack.pythons), *additional]
     fitting = sorted(candidate.name for candidate in named_stacks.candidates(load(), request, None))
-    names = [name for name in fitting if name in chosen] or fitting
+    names = [name for name in fitting if name in stack_names] or fitting
     if not names:
         raise Misuse(
             f"deeplearning_request must be met by a named stack, but {forms.shown(request)} is met by none. Ask why: scripts/stack resolve"
@@ -136,10 +138,10 @@ def uses(values: Mapping[str, Any], repository: Path) -> list[tuple[Json, str]]:
     return pairs
 
 
-def with_keys(one: Json, key_text: Callable[[str], str], problems: list[str]) -> Json:
+def with_keys(package_set: Json, key_text: Callable[[str], str], problems: list[str]) -> Json:
     """The set with its repositories as the module mirror_packages takes them."""
     repositories = []
-    for url, key in one["repositories"].items():
+    for url, key in package_set["repositories"].items():
         try:
             repositories.append({"url": url, "key": key_text(key)})
         except ValueError:
@@ -147,8 +149,8 @@ def with_keys(one: Json, key_text: Callable[[str], str], problems: list[str]) ->
                 f"mirror_package_sets names the key {key}, which must be a file on the controller, but there is none. Put the repository's public key there."
             )
     return {
-        "name": one["name"],
-        "kind": one.get("kind", "rpm"),
-        "packages": one["packages"],
+        "name": package_set["name"],
+        "kind": package_set.get("kind", "rpm"),
+        "packages": package_set["packages"],
         "repositories": repositories,
     }

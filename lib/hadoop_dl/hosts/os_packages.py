@@ -330,11 +330,11 @@ def touched(simulated: str, patterns: Sequence[str]) -> list[str]:
     return sorted({name for name in names for pattern in patterns if fnmatch.fnmatchcase(name, pattern)})
 
 
-def flat(said: Any) -> list[str]:
+def flat(message: Any) -> list[str]:
     """A module's message, or list of messages, as lines."""
-    if not said:
+    if not message:
         return []
-    return [str(part) for part in said] if isinstance(said, list) else [str(said)]
+    return [str(part) for part in message] if isinstance(message, list) else [str(message)]
 
 
 def of_dpkg(output: str) -> list[str]:

@@ -179,12 +179,12 @@ class Removal:
         return not any(self.hosts.values())
 
 
-def parts_of(given: Any, tags: Sequence[str] = (), skipped: Sequence[str] = ()) -> tuple[str, ...]:
+def parts_of(setting: Any, tags: Sequence[str] = (), skipped: Sequence[str] = ()) -> tuple[str, ...]:
     """remove_parts (a list, or names with commas, as -e gives them), or --tags, less --skip-tags; empty for all."""
-    listed = given.replace(",", " ").split() if isinstance(given, str) else given
+    listed = setting.replace(",", " ").split() if isinstance(setting, str) else setting
     tagged, left_out = ([tag for tag in given_tags if tag not in OTHER_TAGS] for given_tags in (tags, skipped))
     for name, value, names in (
-        ("remove_parts", given, listed),
+        ("remove_parts", setting, listed),
         ("--tags", tagged, tagged),
         ("--skip-tags", left_out, left_out),
     ):
@@ -242,7 +242,7 @@ def owner(path: str) -> str:
 
 
 def lines(
-    found: Removal,
+    removal: Removal,
     answers: Mapping[str, Answer],
     senseless: Mapping[str, str],
     unread: Sequence[str],
@@ -250,12 +250,12 @@ def lines(
 ) -> Iterator[str]:
     """The plan for the terminal; hosts that are alike are one entry."""
     alike: dict[tuple[tuple[str, str], ...], list[str]] = {}
-    for name, parts in found.hosts.items():
+    for name, parts in removal.hosts.items():
         rows = [(part, described(answers[name], part)) for part in parts]
         rows += [("stays", f"{path} ({owner(path)})") for path in answers[name].stays]
         alike.setdefault(tuple(rows), []).append(name)
-    changing = sum(1 for parts in found.hosts.values() if parts)
-    yield f"REMOVE: {changing} of {len(found.hosts) + len(senseless) + len(unread)} hosts have something to remove."
+    changing = sum(1 for parts in removal.hosts.values() if parts)
+    yield f"REMOVE: {changing} of {len(removal.hosts) + len(senseless) + len(unread)} hosts have something to remove."
     for kind, hosts in alike.items():
         yield f"  {shorten(hosts)}:" + ("" if kind else " nothing")
         yield from (f"    {part:<13} {text}" for part, text in kind)
@@ -277,19 +277,19 @@ def by_site(answers: Mapping[str, Answer]) -> str:
     )
 
 
-def problems(found: Removal, answers: Mapping[str, Answer], request: Request) -> Iterator[str]:
+def problems(removal: Removal, answers: Mapping[str, Answer], request: Request) -> Iterator[str]:
     if not request.forced:
-        for name, parts in found.hosts.items():
+        for name, parts in removal.hosts.items():
             if "environments" in parts:
                 yield from (used(name, user) for user in answers[name].users)
-        yield from queued(found, answers)
-    yarn = [name for name, parts in found.hosts.items() if "yarn_gpu" in parts]
+        yield from queued(removal, answers)
+    yarn = [name for name, parts in removal.hosts.items() if "yarn_gpu" in parts]
     if yarn and not request.yarn_restart_allowed and not request.checking:
         yield (
             f"Removing YARN's settings for GPUs restarts its daemons on {shorten(yarn)}, but yarn_gpu_restart_allowed is not true. Add "
             "-e yarn_gpu_restart_allowed=true in a window for it, or leave YARN out with --skip-tags yarn_gpu."
         )
-    cdsw = {name: answers[name].cdsw for name, parts in found.hosts.items() if "cdsw" in parts}
+    cdsw = {name: answers[name].cdsw for name, parts in removal.hosts.items() if "cdsw" in parts}
     restarting = [name for name, node in cdsw.items() if node and node.keys]
     if restarting and not request.restart_allowed and not request.checking:
         yield (
@@ -302,7 +302,7 @@ def problems(found: Removal, answers: Mapping[str, Answer], request: Request) ->
             f"CDSW's release must be known to let {shorten(unknown)} join its master again, but the package or MASTER_IP cannot be read there. Restore "
             "the lines of cdsw.conf yourself (/opt/deeplearning/etc/cdsw.json has them), or leave CDSW out with --skip-tags cdsw."
         )
-    if not found.empty and not request.confirmed and not request.checking:
+    if not removal.empty and not request.confirmed and not request.checking:
         yield (
             "Removing must be confirmed, but remove_confirmed is not true. Read what is listed above, and run the same command with "
             "-e remove_confirmed=true."
@@ -316,10 +316,10 @@ def used(name: str, user: User) -> str:
     )
 
 
-def queued(found: Removal, answers: Mapping[str, Answer]) -> Iterator[str]:
+def queued(removal: Removal, answers: Mapping[str, Answer]) -> Iterator[str]:
     """YARN's answers, each once: all hosts of a cluster query the same ResourceManager."""
     hosts_by_reason: dict[tuple[str, str], list[str]] = {}
-    for name, parts in found.hosts.items():
+    for name, parts in removal.hosts.items():
         for environment, reason in answers[name].applications.items() if "environments" in parts else ():
             hosts_by_reason.setdefault((environment, reason), []).append(name)
     for (environment, reason), names in hosts_by_reason.items():

@@ -41,16 +41,16 @@ COMPARED = {
 def make_report(
     hosts: Sequence[Host],
     answers: Mapping[str, Asked],
-    made: Plan,
+    site_plan: Plan,
     verified: Mapping[str, Json],
     now: float,
     inventory: Sequence[str] = (),
 ) -> Json:
-    """The report. `answers` are those of report_facts; `made` is the plan with problems and warnings host by host."""
-    problems, shared = by_host(made.problems)
-    warnings, general = by_host(made.warnings + made.notes)
+    """The report. `answers` are those of report_facts; `site_plan` is the plan with problems and warnings host by host."""
+    problems, shared = by_host(site_plan.problems)
+    warnings, general = by_host(site_plan.warnings + site_plan.notes)
     rows: dict[str, list[Row]] = {}
-    for row in made.rows:
+    for row in site_plan.rows:
         if row.wanted:  # without an environment that fits the host, a problem has the reason
             rows.setdefault(row.host, []).append(row)
     odd = other_bytes(hosts)
@@ -58,7 +58,7 @@ def make_report(
         host_entry(
             host,
             answers.get(host.name, Asked()),
-            made.hosts.get(host.name, {}),
+            site_plan.hosts.get(host.name, {}),
             drift=rows.get(host.name, []),
             problems=problems.get(host.name, []) + odd.get(host.name, []),
             warnings=warnings.get(host.name, []),
@@ -66,7 +66,10 @@ def make_report(
         )
         for host in hosts
     ]
-    silent = [", ".join(made.unreachable), ", ".join(host.name for host in hosts if not (host.facts or host.problem))]
+    silent = [
+        ", ".join(site_plan.unreachable),
+        ", ".join(host.name for host in hosts if not (host.facts or host.problem)),
+    ]
     unreachable_texts = tuple(f"{names} cannot be reached" for names in silent)  # as the rows of these hosts say
     unplanned = [sentence for sentence in shared if not sentence.startswith(unreachable_texts)]
     states = Counter(entry["state"] for entry in entries)
@@ -92,7 +95,7 @@ def status(states: Mapping[str, int], problems: Sequence[str]) -> int:
 
 def host_entry(
     host: Host,
-    asked: Asked,
+    answer: Asked,
     part: Json,
     *,
     drift: Sequence[Row],
@@ -104,7 +107,7 @@ def host_entry(
     entry: Json = {"host": host.name, "groups": sorted(host.groups), "state": UNREACHABLE}
     facts = host.facts
     if facts is None:
-        failures = [text for text in (asked.unanswered, host.problem) if text]
+        failures = [text for text in (answer.unanswered, host.problem) if text]
         reasons = [*failures, *problems] or ["there is no answer"]
         return {
             **entry,
@@ -118,7 +121,7 @@ def host_entry(
             "verified": None,
             "changed": None,
         }
-    health = gpu_check(asked.health)
+    health = gpu_check(answer.health)
     properties = {**system(facts), **software(facts, part)}
     gpus = {"gpus": facts.nvidia.count, "gpus_required": whole(host.variables.get("gpu_count"))}
     faults = damages(properties, health)
@@ -136,8 +139,8 @@ def host_entry(
         "problems": list(problems),
         "notes": notes + failed_verify(verified),
         "gpu_check": health,
-        "verified": last_time(asked.times.verified, verified),
-        "changed": iso(asked.times.changed) if asked.times.changed else None,
+        "verified": last_time(answer.times.verified, verified),
+        "changed": iso(answer.times.changed) if answer.times.changed else None,
     }
 
 
@@ -228,11 +231,11 @@ def gpu_check(health: Health) -> Json | None:
     }
 
 
-def damages(found: Json, health: Json | None) -> list[str]:
+def damages(properties: Json, health: Json | None) -> list[str]:
     """Damage on the host, independent of the plan."""
     broken = []
-    if found["environment_problem"]:
-        broken.append(f"the environment {found['environment']} is damaged: {found['environment_problem']}")
+    if properties["environment_problem"]:
+        broken.append(f"the environment {properties['environment']} is damaged: {properties['environment_problem']}")
     if health and health["problem"]:
         broken.append(health["problem"])
     return broken + [f"gpu-check {name}: {message}" for name, message in (health or {"failed": {}})["failed"].items()]

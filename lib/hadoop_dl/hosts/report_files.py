@@ -12,14 +12,14 @@ from hadoop_dl.plan import forms
 from hadoop_dl.plan.model import Json
 
 
-def write(found: Json, directory: Path) -> None:
+def write(report: Json, directory: Path) -> None:
     """Write the report in every form that it has."""
     directory.mkdir(parents=True, exist_ok=True)
     contents = {
-        "report.txt": report_text.text(found) + "\n",
-        "report.json": json.dumps(found, indent=1) + "\n",
-        "deeplearning.prom": report_metrics.text(found),
-        "report.html": report_page.page(found),
+        "report.txt": report_text.text(report) + "\n",
+        "report.json": json.dumps(report, indent=1) + "\n",
+        "deeplearning.prom": report_metrics.text(report),
+        "report.html": report_page.page(report),
     }
     for name, content in contents.items():
         write_whole(directory / name, content)

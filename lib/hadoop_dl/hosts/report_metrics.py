@@ -27,13 +27,13 @@ METRICS = {
 }
 
 
-def text(found: Json) -> str:
+def text(report: Json) -> str:
     """The whole file, in the text exposition format."""
     samples: dict[str, list[Sample]] = {name: [] for name in METRICS}
-    samples["deeplearning_report_time_seconds"].append(({}, seconds_of(found["made"])))
-    samples["deeplearning_site_problems"].append(({}, len(found["problems"])))
-    samples["deeplearning_hosts"] += [({"state": state}, count) for state, count in found["states"].items()]
-    for entry in found["hosts"]:
+    samples["deeplearning_report_time_seconds"].append(({}, seconds_of(report["made"])))
+    samples["deeplearning_site_problems"].append(({}, len(report["problems"])))
+    samples["deeplearning_hosts"] += [({"state": state}, count) for state, count in report["states"].items()]
+    for entry in report["hosts"]:
         for name, labels, value in of_host(entry):
             samples[name].append(({"host": entry["host"], **labels}, value))
     return "".join(f"{line}\n" for name, values in samples.items() if values for line in lines(name, values))

@@ -54,26 +54,26 @@ LOOKS = {
 }
 
 
-def page(found: Json) -> str:
+def page(report: Json) -> str:
     """The whole page."""
     # Of this project's own files: markup on purpose.
     style, script = (Markup((PARTS / name).read_text(encoding="utf-8")) for name in ("report.css", "report.js"))  # noqa: S704 (own files)
-    order = sorted(found["hosts"], key=lambda entry: STATES.index(entry["state"]))
+    order = sorted(report["hosts"], key=lambda entry: STATES.index(entry["state"]))
     return TEMPLATES.get_template("report.html.j2").render(
         style=style,
         style_hash=source_hash(style),
         script=script,
         script_hash=source_hash(script),
-        moment=found["made"].replace("T", " ").replace("Z", " UTC"),
-        inventory=found["inventory"],
-        trouble=len(found["hosts"]) - found["states"][PLANNED],
-        states=[look(state) | {"count": found["states"][state]} for state in reversed(STATES)],
+        moment=report["made"].replace("T", " ").replace("Z", " UTC"),
+        inventory=report["inventory"],
+        trouble=len(report["hosts"]) - report["states"][PLANNED],
+        states=[look(state) | {"count": report["states"][state]} for state in reversed(STATES)],
         columns=[{"key": key, "title": title} for key, title in COLUMNS.items()],
-        groups=found["groups"],
-        problems=found["problems"],
+        groups=report["groups"],
+        problems=report["problems"],
         hosts=[host(entry) for entry in order],
-        differences=differences(found),
-        notes=sentences(found, "notes") + found["warnings"],
+        differences=differences(report),
+        notes=sentences(report, "notes") + report["warnings"],
     )
 
 

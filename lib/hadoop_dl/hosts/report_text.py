@@ -19,19 +19,19 @@ COLUMNS = (
 DATES = ("verified", "changed")
 
 
-def text(found: Json) -> str:
+def text(report: Json) -> str:
     """The whole report."""
-    blocks = [heading(found), table(found["hosts"])]
-    blocks.append(listed("Not as planned", sentences(found, "reasons") + found["problems"]))
-    blocks.append(listed("Not the same on all hosts of a group", differences(found)))
-    blocks.append(listed("Good to know", sentences(found, "notes") + found["warnings"]))
+    blocks = [heading(report), table(report["hosts"])]
+    blocks.append(listed("Not as planned", sentences(report, "reasons") + report["problems"]))
+    blocks.append(listed("Not the same on all hosts of a group", differences(report)))
+    blocks.append(listed("Good to know", sentences(report, "notes") + report["warnings"]))
     return "\n\n".join(block for block in blocks if block)
 
 
-def heading(found: Json) -> str:
-    counts = ", ".join(f"{found['states'][state]} {state}" for state in reversed(STATES) if found["states"][state])
-    total = len(found["hosts"])
-    moment = found["made"].replace("T", " ").replace("Z", " UTC")
+def heading(report: Json) -> str:
+    counts = ", ".join(f"{report['states'][state]} {state}" for state in reversed(STATES) if report["states"][state])
+    total = len(report["hosts"])
+    moment = report["made"].replace("T", " ").replace("Z", " UTC")
     return f"REPORT of {moment}: {total} host{'' if total == 1 else 's'}: {counts or 'none'}."
 
 
@@ -54,17 +54,17 @@ def days(entries: Sequence[Json], name: str) -> str:
     return values[0] if len(values) == 1 else f"{values[0]} to {values[-1]}"
 
 
-def sentences(found: Json, key: str) -> list[str]:
+def sentences(report: Json, key: str) -> list[str]:
     return group_alike(
-        f"{entry['host']}: {one_line(text, PARAGRAPH)}" for entry in found["hosts"] for text in entry[key]
+        f"{entry['host']}: {one_line(text, PARAGRAPH)}" for entry in report["hosts"] for text in entry[key]
     )
 
 
-def differences(found: Json) -> list[str]:
+def differences(report: Json) -> list[str]:
     return [
         f"{group['group']}: {COMPARED[name]} "
         + "; ".join(f"{value} on {shorten(hosts)}" for value, hosts in values.items())
-        for group in found["groups"]
+        for group in report["groups"]
         for name, values in group["differ"].items()
     ]
 

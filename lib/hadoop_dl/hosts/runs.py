@@ -83,20 +83,20 @@ def this_run(pid: int, playbook: str, note: str = "", variables: Mapping[str, An
     }
 
 
-def dead(found: Mapping[str, Any], own: Mapping[str, str], silent: int, job: str = "") -> str:
+def dead(run: Mapping[str, Any], own: Mapping[str, str], silent: int, job: str = "") -> str:
     """Why the run that was found is dead, in a few words; empty if it lives or its state is unknown.
 
     own: this controller. silent: seconds since the last renewal, by the host's monotonic clock. job: of this run.
     """
-    identity = identified(own, str(found.get("id")))
-    if identity["place"] and found.get("place") == identity["place"]:  # its process decides, however old the lock is
-        pid = str(found.get("pid"))
-        lives = pid.isdecimal() and len(pid) < 10 and started(int(pid)) == found.get("started", "") != ""
+    identity = identified(own, str(run.get("id")))
+    if identity["place"] and run.get("place") == identity["place"]:  # its process decides, however old the lock is
+        pid = str(run.get("pid"))
+        lives = pid.isdecimal() and len(pid) < 10 and started(int(pid)) == run.get("started", "") != ""
         return "" if lives else f"process {short(pid)} is gone"
-    if job and found.get("job") == job:
+    if job and run.get("job") == job:
         return f"{job} was started again"
-    if identity["system"] and found.get("system") == identity["system"] and found.get("boot") != identity["boot"]:
-        return f"{short(found.get('controller'))} was restarted since"
+    if identity["system"] and run.get("system") == identity["system"] and run.get("boot") != identity["boot"]:
+        return f"{short(run.get('controller'))} was restarted since"
     return f"it was last heard of {silent // 3600} hours ago" if silent > SILENT else ""
 
 
@@ -105,12 +105,12 @@ def short(value: Any) -> str:
     return " ".join(printable(str(value)[:LONGEST]).split())
 
 
-def told(found: Mapping[str, Any]) -> str:
+def told(run: Mapping[str, Any]) -> str:
     """A run as messages describe it."""
-    if "who" not in found:
+    if "who" not in run:
         return "an unidentified run"
-    user, playbook, name, since = (short(found.get(key)) for key in ("who", "playbook", "controller", "since"))
-    place = short(found["job"]) if found.get("job") else f"process {short(found.get('pid'))}"
+    user, playbook, name, since = (short(run.get(key)) for key in ("who", "playbook", "controller", "since"))
+    place = short(run["job"]) if run.get("job") else f"process {short(run.get('pid'))}"
     return f"{user} with {playbook} from {name} since {since} ({place})"
 
 

@@ -78,25 +78,25 @@ def requested(environment: str, stack: Json, python: str, lock: Lock) -> Content
     return Contents(environment, python, packages, stack)
 
 
-def table(hosts: Sequence[str], now: Contents, then: Contents) -> str:
+def table(hosts: Sequence[str], current: Contents, planned: Contents) -> str:
     """The table of these hosts: parts, then packages; unchanged ones are left out, except in the parts' first lines."""
-    title = f"{shorten(hosts)}: {now.environment or 'nothing'} -> {then.environment}"
-    rows = [(label, now.part(label), then.part(label)) for label in PARTS]
+    title = f"{shorten(hosts)}: {current.environment or 'nothing'} -> {planned.environment}"
+    rows = [(label, current.part(label), planned.part(label)) for label in PARTS]
     rows = [row for row in rows if row[0] in ("Python", "TensorFlow") or row[1] != row[2]]
-    changed_packages = package_rows(now.packages, then.packages)
+    changed_packages = package_rows(current.packages, planned.packages)
     rows += changed_packages[:LISTED]
     more = [f"  … and {len(changed_packages) - LISTED} more packages"] if len(changed_packages) > LISTED else []
     text = [f"  {line}" for line in columns([("what", "now", "then"), *rows])]
     return "\n".join([title, *text, *more])
 
 
-def package_rows(now: Mapping[str, str], then: Mapping[str, str]) -> list[tuple[str, str, str]]:
+def package_rows(current: Mapping[str, str], planned: Mapping[str, str]) -> list[tuple[str, str, str]]:
     """Packages that differ and have no row as a part."""
     parts = {*TENSORFLOW, "keras", "tensorflowonspark"}
     return [
-        (name, now.get(name, "none"), then.get(name, "none"))
-        for name in sorted({*now, *then} - parts)
-        if now.get(name) != then.get(name)
+        (name, current.get(name, "none"), planned.get(name, "none"))
+        for name in sorted({*current, *planned} - parts)
+        if current.get(name) != planned.get(name)
     ]
 
 

@@ -30,11 +30,11 @@ MOST_SAID = 700
 
 
 def exchange(
-    source: Source, packages: Sequence[Package], gone: Sequence[str], exclude: Sequence[str], *, solve: bool = False
+    source: Source, packages: Sequence[Package], removals: Sequence[str], exclude: Sequence[str], *, solve: bool = False
 ) -> list[str]:
     """The command that removes packages and installs others in one transaction. solve: only solve it, locks of versions aside."""
     specs = " ".join(package.spec(source.manager) for package in packages)
-    lines = [f"remove {' '.join(gone)}"] if gone else []
+    lines = [f"remove {' '.join(removals)}"] if removals else []
     lines += [f"install {specs}"]
     lines += [f"downgrade {specs}"] if solve and source.manager == "yum" else []  # its install leaves a newer version
     options = [*source.switches, "--setopt=exit_on_lock=1"]
@@ -90,16 +90,18 @@ def left_out(output: str, packages: Sequence[Package]) -> list[Package]:
     ]
 
 
-def reasons(source: Source, output: str, error: str, listed: str, lacking: Sequence[Package] = ()) -> Iterator[str]:
-    """Why the transaction must not or cannot be done; none if it can. listed: the list of versionlock; lacking: what it leaves out."""
+def reasons(
+    source: Source, output: str, error: str, listed: str, missing_packages: Sequence[Package] = ()
+) -> Iterator[str]:
+    """Why the transaction must not or cannot be done; none if it can. listed: the list of versionlock; missing_packages: what it leaves out."""
     sentences = [" ".join(sentence.split()) for sentence in REASON.findall(f"{output}\n{error}")]
     sentences = [sentence for sentence in sentences if not SOLVED.search(sentence)]
     if not sentences and not SOLVED.search(output + error):
         sentences = [" ".join(f"{output} {error}".split()) or "nothing"]
     if sentences:
         yield reported(source, sentences)
-    elif lacking:
-        yield f"it would not install {', '.join(map(str, lacking))}"
+    elif missing_packages:
+        yield f"it would not install {', '.join(map(str, missing_packages))}"
     solved = changes(output)
     if dependent := [row[0] for section in DEPENDENT for row in solved.get(section, [])]:
         yield f"it would also remove installed packages that require what leaves: {', '.join(dependent)}"
@@ -107,9 +109,9 @@ def reasons(source: Source, output: str, error: str, listed: str, lacking: Seque
         yield f"{LOCKS[source.manager]} has locks that are not of this project: {', '.join(locked)}"
 
 
-def reported(source: Source, said: Sequence[str]) -> str:
+def reported(source: Source, sentences: Sequence[str]) -> str:
     """The solver's sentences, shortened in the middle: which package lacks what is at the end of a long chain."""
-    words = " ".join(dict.fromkeys(said)).rstrip(".")
+    words = " ".join(dict.fromkeys(sentences)).rstrip(".")
     return f"{source.manager} reports: {words if len(words) <= MOST_SAID else f'{words[:400]} … {words[-280:]}'}"
 
 
@@ -150,9 +152,9 @@ def apt_reasons(
         yield f"it would install, change or remove {', '.join(changed_packages)}"
 
 
-def problem(source: Source, found: Sequence[str], *, host: str, title: str) -> str:
+def problem(source: Source, reasons: Sequence[str], *, host: str, title: str) -> str:
     return (
-        f"{title} must be one transaction on {host} with the packages of its repositories ({source}), but {'; '.join(found)}. Nothing was "
+        f"{title} must be one transaction on {host} with the packages of its repositories ({source}), but {'; '.join(reasons)}. Nothing was "
         "changed. Add packages that are missing to the mirror, or enable the repository that has them (EPEL); remove packages that the new "
         f"ones conflict with or that require what leaves; delete the locks that are named. Then run this again.{source.left_out(host)}"
     )

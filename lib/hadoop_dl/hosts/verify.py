@@ -98,37 +98,37 @@ def sentence(message: str) -> str:
     return first.removeprefix("AssertionError: ")
 
 
-def text(found: Sequence[Result], wheels: Mapping[str, str] | None = None) -> str:
+def text(results: Sequence[Result], wheels: Mapping[str, str] | None = None) -> str:
     """The result for people: a line for each host, then everything that did not pass, then one line that says it all.
 
     wheels: what the wheel of a host is made of, if the site built it.
     """
     lines = []
-    for host in sorted({result.host for result in found}):
+    for host in sorted({result.host for result in results}):
         counts = [
-            (outcome, sum(r.outcome == outcome for r in found if r.host == host))
+            (outcome, sum(r.outcome == outcome for r in results if r.host == host))
             for outcome in (PASSED, FAILED, EXPECTED, SURPRISE, SKIPPED)
         ]
         lines.append(f"{host:<24} " + ", ".join(f"{count} {outcome}" for outcome, count in counts if count))
     lines += [f"{host:<24} {wheel}" for host, wheel in sorted((wheels or {}).items())]
-    for (host, reason), count in Counter((r.host, r.message) for r in found if r.outcome == SKIPPED).items():
+    for (host, reason), count in Counter((r.host, r.message) for r in results if r.outcome == SKIPPED).items():
         detail = one_line(reason, PARAGRAPH)
         lines.append(f"SKIPPED on {host}: {count} question{'s' if count > 1 else ''}: {detail}")
     for outcome in (EXPECTED, SURPRISE, FAILED):
-        for result in found:
+        for result in results:
             if result.outcome == outcome:
                 detail = one_line(result.message, PARAGRAPH) or "it passed: remove it from verify_expected_failures"
                 lines.append(f"{outcome.upper()} on {result.host}: {result.question}: {detail}")
-    lines.append(totals(found))
+    lines.append(totals(results))
     return "\n".join(lines) + "\n"
 
 
-def totals(found: Sequence[Result]) -> str:
-    failed = sum(result.outcome in (FAILED, SURPRISE) for result in found)
-    expected = sum(result.outcome == EXPECTED for result in found)
-    skipped = sum(result.outcome == SKIPPED for result in found)
-    passed = len(found) - failed - expected - skipped
-    hosts = len({result.host for result in found})
+def totals(results: Sequence[Result]) -> str:
+    failed = sum(result.outcome in (FAILED, SURPRISE) for result in results)
+    expected = sum(result.outcome == EXPECTED for result in results)
+    skipped = sum(result.outcome == SKIPPED for result in results)
+    passed = len(results) - failed - expected - skipped
+    hosts = len({result.host for result in results})
     tail = f", {skipped} skipped" if skipped else ""
     return f"verify: {hosts} hosts, {passed} passed, {failed} failed, {expected} failed as expected{tail}"
 

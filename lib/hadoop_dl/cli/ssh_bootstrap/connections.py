@@ -17,7 +17,7 @@ from hadoop_dl.data.terminal import printable
 REMOTE = Path(__file__).with_name("remote.sh")
 
 
-def open_transport(host: Host, known: KnownHosts, settings: Settings) -> paramiko.Transport:
+def open_transport(host: Host, known_hosts: KnownHosts, settings: Settings) -> paramiko.Transport:
     """Connect and exchange keys; nothing secret has been sent yet."""
     if host.through:
         raise HostProblem(
@@ -38,7 +38,7 @@ def open_transport(host: Host, known: KnownHosts, settings: Settings) -> paramik
     transport = paramiko.Transport(connection)
     transport.banner_timeout = transport.auth_timeout = transport.handshake_timeout = settings.timeout
     options = transport.get_security_options()
-    recorded = {family(name) for name in known.types(host)}
+    recorded = {family(name) for name in known_hosts.types(host)}
     # Ask first for the type of key that is recorded, as OpenSSH does.
     options.key_types = sorted(options.key_types, key=lambda name: family(name) not in recorded)
     try:
@@ -54,21 +54,23 @@ def open_transport(host: Host, known: KnownHosts, settings: Settings) -> paramik
     return transport
 
 
-def read_host_key(host: Host, known: KnownHosts, settings: Settings) -> tuple[str, paramiko.PKey]:
-    transport = open_transport(host, known, settings)
+def read_host_key(host: Host, known_hosts: KnownHosts, settings: Settings) -> tuple[str, paramiko.PKey]:
+    transport = open_transport(host, known_hosts, settings)
     try:
         key = transport.get_remote_server_key()
     finally:
         transport.close()
-    return check_host_key(host, key, known), key
+    return check_host_key(host, key, known_hosts), key
 
 
-def log_in(host: Host, known: KnownHosts, settings: Settings, only: str | None = None) -> paramiko.Transport | None:
+def log_in(
+    host: Host, known_hosts: KnownHosts, settings: Settings, only: str | None = None
+) -> paramiko.Transport | None:
     """A logged-in connection, by key or password. With `only`, use that public key alone; None when it is not accepted."""
-    transport = open_transport(host, known, settings)
+    transport = open_transport(host, known_hosts, settings)
     try:
-        if check_host_key(host, transport.get_remote_server_key(), known) == "new":
-            raise HostProblem(f"its host key is not in {known.path}. Run again and accept it.")
+        if check_host_key(host, transport.get_remote_server_key(), known_hosts) == "new":
+            raise HostProblem(f"its host key is not in {known_hosts.path}. Run again and accept it.")
         for identity in settings.identities:
             if only is not None and identity.get_base64() != only:
                 continue
@@ -145,13 +147,13 @@ def talk(transport: paramiko.Transport, script: str, timeout: float) -> tuple[di
     return {name: value for name, equals, value in lines if equals}, printable(errors.decode(errors="replace")).strip()
 
 
-def make_ready(host: Host, result: Result, known: KnownHosts, settings: Settings) -> None:
+def make_ready(host: Host, result: Result, known_hosts: KnownHosts, settings: Settings) -> None:
     """Install the key, look at Python and sudo, and verify the key with a new connection."""
     script = (
         f"public_key={shlex.quote(settings.public_key)} blob={settings.blob} "
         f"dry_run={'yes' if settings.dry_run else 'no'}\n{REMOTE.read_text(encoding='utf-8')}"
     )
-    transport = log_in(host, known, settings)
+    transport = log_in(host, known_hosts, settings)
     assert transport is not None  # noqa: S101 - only a restricted login may answer None
     try:
         answer, errors = run_script(transport, script, settings.timeout)
@@ -170,7 +172,7 @@ def make_ready(host: Host, result: Result, known: KnownHosts, settings: Settings
     if result.sudo == "password":
         result.notes.append(f"sudo asks {host.user} for a password; run the playbooks with --ask-become-pass (-K).")
     if not settings.dry_run and any(key.get_base64() == settings.blob for key in settings.identities):
-        proof = log_in(host, known, settings, only=settings.blob)
+        proof = log_in(host, known_hosts, settings, only=settings.blob)
         if proof is None:
             result.problems.append(
                 f"the key is in authorized_keys of {host.user}, but sshd does not accept it (its home is {answer['home']}; "

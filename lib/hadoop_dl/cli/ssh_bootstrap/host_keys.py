@@ -79,18 +79,18 @@ class KnownHosts:
             file.writelines(line for line in dict.fromkeys(lines) if line not in present)
 
 
-def check_host_key(host: Host, key: paramiko.PKey, known: KnownHosts) -> str:
+def check_host_key(host: Host, key: paramiko.PKey, known_hosts: KnownHosts) -> str:
     """Refuse a changed or revoked key; return whether it is known or new."""
-    verdict = known.verdict(host, key)
+    verdict = known_hosts.verdict(host, key)
     if verdict == "revoked":
         raise HostKeyRefused(
-            f"its host key {fingerprint(key)} is marked @revoked in {known.path}. Nothing was sent to it."
+            f"its host key {fingerprint(key)} is marked @revoked in {known_hosts.path}. Nothing was sent to it."
         )
     if verdict == "changed":
-        recorded = [fingerprint(old) for old in (known.keys.lookup(host.known_as) or {}).values()]
+        recorded = [fingerprint(old) for old in (known_hosts.keys.lookup(host.known_as) or {}).values()]
         raise HostKeyRefused(
-            f"its host key is not the recorded one: {known.path} has {', '.join(recorded)}, but the host shows {fingerprint(key)}. "
+            f"its host key is not the recorded one: {known_hosts.path} has {', '.join(recorded)}, but the host shows {fingerprint(key)}. "
             "Somebody may be between you and the host; nothing was sent to it. If the host was installed again, compare the fingerprint on "
-            f"its console, then: ssh-keygen -f {shlex.quote(str(known.path))} -R {shlex.quote(host.known_as)}"
+            f"its console, then: ssh-keygen -f {shlex.quote(str(known_hosts.path))} -R {shlex.quote(host.known_as)}"
         )
     return verdict

@@ -175,12 +175,12 @@ class ClouderaManager:
         return dict(command)
 
 
-def only_host(server: Server, found: list[Json], names: set[str]) -> Json:
+def only_host(server: Server, hosts: list[Json], names: set[str]) -> Json:
     """The host that was found by these names."""
-    if len(found) != 1:
-        description = "no host" if not found else "several hosts"
+    if len(hosts) != 1:
+        description = "no host" if not hosts else "several hosts"
         raise ManagerError(f"{server} has {description} of the name {' or '.join(sorted(names))}.")
-    return found[0]
+    return hosts[0]
 
 
 def listed(server: Server, answer: Any, where: str) -> list[Json]:
