@@ -30,7 +30,7 @@ SHOWN = 12
 CONDITIONS = ("when", "that", "until", "changed_when", "failed_when")
 ACTIONS = "plugins/action/"
 # Mappings that an action may spread into its result: the base class's result, and those whose keys this project's code names.
-OWN_KEYS = ("result", "self.act()", "self.conclude(inventory, made)", "self.shown(result)")
+OWN_KEYS = ("result", "self.act()", "self.shown(result)")
 
 
 @dataclass(frozen=True)
