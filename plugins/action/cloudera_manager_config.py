@@ -69,11 +69,11 @@ class ActionModule(HostAction):
             result.update(restart_required=False, restarted=True)
             self.changed = True
 
-    def shown(self, found: dict[str, Any]) -> dict[str, str]:
+    def shown(self, result: dict[str, Any]) -> dict[str, str]:
         """Both sides of the diff, one setting a line."""
         return {
             side: "".join(
-                f"{name}: {'(default)' if value is None else value}\n" for name, value in sorted(found[side].items())
+                f"{name}: {'(default)' if value is None else value}\n" for name, value in sorted(result[side].items())
             )
             for side in ("before", "after")
         }

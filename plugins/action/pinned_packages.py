@@ -71,12 +71,12 @@ class ActionModule(HostAction):
     def _downgrade(self) -> bool:
         return boolean(self.args.get("downgrade") or False)
 
-    def _ask(self, source: os_packages.Source, wanted: list[os_packages.Package]) -> dict[str, Any]:
+    def _ask(self, source: os_packages.Source, packages: list[os_packages.Package]) -> dict[str, Any]:
         """Run a command, because no module lists every version that repositories offer. An empty list is no failure."""
-        answer = self.command(source.ask(wanted))
+        answer = self.command(source.ask(packages))
         problem = os_packages.missing(
             source,
-            wanted,
+            packages,
             answer["stdout"],
             answer["stderr"],
             host=self.host,
@@ -85,19 +85,19 @@ class ActionModule(HostAction):
         )
         if problem:
             raise AnsibleActionFail(problem)
-        return {"names": os_packages.offered_names(wanted, answer["stdout"])}
+        return {"names": os_packages.offered_names(packages, answer["stdout"])}
 
-    def _solve(self, source: os_packages.Source, wanted: list[os_packages.Package]) -> dict[str, Any]:
+    def _solve(self, source: os_packages.Source, packages: list[os_packages.Package]) -> dict[str, Any]:
         """Without the locks, because this role's own are lifted for the transaction; the site's are compared here."""
         self._wait_for_lock(source)
         removals, exclude, unheld = (self.args.get(key) or [] for key in ("remove", "exclude", "unheld"))
         if source.manager == "apt":
-            answer = self.command(transactions.simulation(wanted, **self.args["preferences"]), SOLVING)
+            answer = self.command(transactions.simulation(packages, **self.args["preferences"]), SOLVING)
             reasons = list(transactions.apt_reasons(source, answer, leaving=removals, unheld=unheld, exclude=exclude))
         else:
-            answer = self.command(transactions.exchange(source, wanted, removals, exclude, solve=True), SOLVING)
+            answer = self.command(transactions.exchange(source, packages, removals, exclude, solve=True), SOLVING)
             listed = self.command(["cat", transactions.LOCKS[source.manager]])["stdout"]
-            missing_packages = transactions.left_out(answer["stdout"], self._not_in_rpm(wanted))
+            missing_packages = transactions.left_out(answer["stdout"], self._not_in_rpm(packages))
             reasons = list(transactions.reasons(source, answer["stdout"], answer["stderr"], listed, missing_packages))
         if reasons:
             raise AnsibleActionFail(
@@ -105,14 +105,14 @@ class ActionModule(HostAction):
             )
         return {}
 
-    def _install(self, source: os_packages.Source, wanted: list[os_packages.Package]) -> dict[str, Any]:
+    def _install(self, source: os_packages.Source, packages: list[os_packages.Package]) -> dict[str, Any]:
         self._wait_for_lock(source)
         if source.manager != "apt":
-            self._refuse_duplicates(wanted)
+            self._refuse_duplicates(packages)
         trusted = self._trusted_keys(source)
-        answer = (self._exchange if self.args.get("remove") else self._run_module)(source, wanted)
+        answer = (self._exchange if self.args.get("remove") else self._run_module)(source, packages)
         if not answer.get("failed") and not self.checking and source.manager != "apt":
-            answer |= self._not_installed(wanted, answer)
+            answer |= self._not_installed(packages, answer)
         if answer.get("failed"):
             for key in self._trusted_keys(source) - trusted:  # what did not happen leaves no key behind
                 self.command(["rpm", "--erase", key])
@@ -135,9 +135,9 @@ class ActionModule(HostAction):
         self.count(answer)
         return {}
 
-    def _refuse_duplicates(self, wanted: list[os_packages.Package]) -> None:
+    def _refuse_duplicates(self, packages: list[os_packages.Package]) -> None:
         """A transaction of rpm that was ended leaves a package in two versions; the next one fails with words that do not say so."""
-        names = [item.name for item in wanted if not item.name.startswith("kernel")]  # several kernels may stay
+        names = [item.name for item in packages if not item.name.startswith("kernel")]  # several kernels may stay
         query = ["rpm", "--query", "--queryformat", "%{NAME}.%{ARCH}\\n", *names]
         listed = Counter(self.command(query)["stdout"].splitlines() if names else [])
         duplicates = [line.rpartition(".")[0] for line, count in listed.items() if count > 1]
@@ -148,12 +148,12 @@ class ActionModule(HostAction):
                 "(RHEL 7: package-cleanup --cleandupes), and run this again."
             )
 
-    def _run_module(self, source: os_packages.Source, wanted: list[os_packages.Package]) -> dict[str, Any]:
+    def _run_module(self, source: os_packages.Source, packages: list[os_packages.Package]) -> dict[str, Any]:
         options: dict[str, Any]
         if source.manager == "apt":
             # Recommended packages would install a kernel's meta package, a desktop or a driver.
             options = {"install_recommends": False, "lock_timeout": LOCK_WAIT}
-            self._refuse_touching(source, wanted)
+            self._refuse_touching(source, packages)
         else:
             options = {
                 "enablerepo": [source.repository] if source.repository else [],
@@ -164,33 +164,33 @@ class ActionModule(HostAction):
             }
         answer: dict[str, Any] = self.ask_module(
             f"ansible.legacy.{source.manager}",
-            name=[package.spec(source.manager) for package in wanted],
+            name=[package.spec(source.manager) for package in packages],
             state="present",
             allow_downgrade=self._downgrade,
             **options,
         )
         return answer
 
-    def _exchange(self, source: os_packages.Source, wanted: list[os_packages.Package]) -> dict[str, Any]:
+    def _exchange(self, source: os_packages.Source, packages: list[os_packages.Package]) -> dict[str, Any]:
         if self.checking:
             return {"changed": True}
         exclude = [str(pattern) for pattern in self.args.get("exclude") or []]
-        self._solve(source, wanted)
-        argv = transactions.exchange(source, wanted, self.args["remove"], exclude)
+        self._solve(source, packages)
+        argv = transactions.exchange(source, packages, self.args["remove"], exclude)
         answer = self.command(argv, TRANSACTION, left=HALF_DONE)
         output = "\n".join(line for line in (answer["stdout"], answer["stderr"]) if line)
         return {"changed": True, "failed": answer["rc"] != 0, "msg": output}
 
-    def _not_installed(self, wanted: list[os_packages.Package], answer: dict[str, Any]) -> dict[str, Any]:
+    def _not_installed(self, packages: list[os_packages.Package], answer: dict[str, Any]) -> dict[str, Any]:
         """A failure if rpm lacks what was installed: yum ends well with "Nothing to do", and the shells ignore errors."""
-        missing_packages = [package.spec("rpm") for package in self._not_in_rpm(wanted)]
+        missing_packages = [package.spec("rpm") for package in self._not_in_rpm(packages)]
         message = "; ".join([f"it did not install {', '.join(missing_packages)}", *os_packages.flat(answer.get("msg"))])
         return {"failed": True, "msg": message} if missing_packages else {}
 
-    def _not_in_rpm(self, wanted: list[os_packages.Package]) -> list[os_packages.Package]:
-        queried = self.command(["rpm", "--query", *(package.spec("rpm") for package in wanted)])
+    def _not_in_rpm(self, packages: list[os_packages.Package]) -> list[os_packages.Package]:
+        queried = self.command(["rpm", "--query", *(package.spec("rpm") for package in packages)])
         missing_specs = re.findall(r"^package (\S+) is not installed$", queried["stdout"], re.M)
-        return [package for package in wanted if package.spec("rpm") in missing_specs]
+        return [package for package in packages if package.spec("rpm") in missing_specs]
 
     def _lock_holder(self) -> str:
         return str(self.ask_module("package_lock_info").get("holder", ""))
@@ -206,13 +206,13 @@ class ActionModule(HostAction):
                 )
             time.sleep(LOCK_PAUSE)
 
-    def _refuse_touching(self, source: os_packages.Source, wanted: list[os_packages.Package]) -> None:
+    def _refuse_touching(self, source: os_packages.Source, packages: list[os_packages.Package]) -> None:
         """Refuse a transaction of apt that touches excluded packages; dnf and yum leave them out themselves."""
         exclude = [str(pattern) for pattern in self.args.get("exclude") or []]
         if not exclude:
             return
         touched = os_packages.touched(
-            self.command(os_packages.simulate(wanted, downgrade=self._downgrade))["stdout"], exclude
+            self.command(os_packages.simulate(packages, downgrade=self._downgrade))["stdout"], exclude
         )
         if touched:
             raise AnsibleActionFail(

@@ -23,24 +23,24 @@ class ActionModule(InventoryAction):
     def options(self) -> dict[str, bool]:
         return {name: bool(self._task.args.get(name)) for name in ("driver_upgrade", "building")}
 
-    def conclude(self, inventory: Inventory, made: plan_model.Plan) -> dict[str, Any]:
-        self._write(made)
-        display.display(made.table())
-        for warning in made.warnings:
+    def conclude(self, inventory: Inventory, site_plan: plan_model.Plan) -> dict[str, Any]:
+        self._write(site_plan)
+        display.display(site_plan.table())
+        for warning in site_plan.warnings:
             display.warning(warning)
-        if made.problems:
+        if site_plan.problems:
             # Returned, not raised: an exception would print its traceback above the sentences.
-            return {"failed": True, "msg": made.failure()}
-        return {"changes": made.changes(every=bool(self._task.args.get("publish_all")))}
+            return {"failed": True, "msg": site_plan.failure()}
+        return {"changes": site_plan.changes(every=bool(self._task.args.get("publish_all")))}
 
-    def _write(self, made: plan_model.Plan) -> None:
+    def _write(self, site_plan: plan_model.Plan) -> None:
         path = self._task.args.get("file")
         if not path:
             return
         try:
-            Path(path).write_text(json.dumps(made.as_json(), indent=1) + "\n", encoding="utf-8")
+            Path(path).write_text(json.dumps(site_plan.as_json(), indent=1) + "\n", encoding="utf-8")
         except OSError as error:
-            made.problems.append(
+            site_plan.problems.append(
                 f"preflight_plan_file must be a file that the controller can write, but {forms.shown(path)} is not: "
                 f"{error.strerror}. Create its directory, or set another path."
             )

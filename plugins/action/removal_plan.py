@@ -54,10 +54,10 @@ class ActionModule(OnceAction):
         by_site = args.get("hadoop_login") == "none"
         return removal.Request(parts, hdfs_by_site=by_site, checking=bool(self._task.check_mode), **switches)
 
-    def _switch(self, name: str, given: Any) -> bool:
+    def _switch(self, name: str, value: Any) -> bool:
         try:
-            return boolean(given)
+            return boolean(value)
         except TypeError as error:
             raise removal.Misused(
-                f"{name} must be true or false, but is {given!r}. Correct it. No host was changed."
+                f"{name} must be true or false, but is {value!r}. Correct it. No host was changed."
             ) from error

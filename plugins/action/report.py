@@ -26,13 +26,13 @@ class ActionModule(InventoryAction):
     def options(self) -> dict[str, bool]:
         return {"grouped": False}
 
-    def conclude(self, inventory: Inventory, made: plan_model.Plan) -> dict[str, Any]:
+    def conclude(self, inventory: Inventory, site_plan: plan_model.Plan) -> dict[str, Any]:
         sources = [str(source) for source in context.CLIARGS.get("inventory") or ()]
         # -e may set another value of this name, which the plan refuses.
         registered = self.registered("preflight_node", [host.name for host in inventory.hosts])
         answers = {name: report_answers.asked_of(result.get("asked", {})) for name, result in registered.items()}
         verified = report.last_verify(Path(str(self._task.args["verify_directory"])), sources)
-        site_report = report.make_report(inventory.hosts, answers, made, verified, time.time(), sources)
+        site_report = report.make_report(inventory.hosts, answers, site_plan, verified, time.time(), sources)
         try:
             report_files.write(site_report, Path(str(self._task.args["directory"])))
         except OSError as error:

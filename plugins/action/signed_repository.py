@@ -178,9 +178,9 @@ class ActionModule(HostAction):
         )
         return [entry["path"] for entry in answer.get("files", []) if entry["path"] != key_file]
 
-    def _erase(self, keys: set[str], others: Sequence[str]) -> None:
+    def _erase(self, keys: set[str], other_files: Sequence[str]) -> None:
         """Take keys out of rpm's key ring that no other repository of this project uses."""
-        used_keys = {key for file in others for key in self._keys_of(file)} if keys else set()
+        used_keys = {key for file in other_files for key in self._keys_of(file)} if keys else set()
         for key in sorted(keys - used_keys):
             if self.command(["rpm", "--query", key])["rc"] == 0:
                 self.changed = True

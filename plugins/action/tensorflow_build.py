@@ -65,7 +65,7 @@ class ActionModule(HostAction):
             return printable(str(answer["message"]))
         return f"It was stopped in the step {answer['step'] or 'source'}, by a reboot or a kill. Run the same command again: compiled files are kept."
 
-    def show(self, answer: dict[str, Any], shown: float) -> float:
+    def show(self, answer: dict[str, Any], display_time: float) -> float:
         """Show one line that is overwritten; without a terminal, a line every LINE seconds."""
         actions = answer.get("actions") or []
         count = f" {actions[0]} of {actions[1]} actions" if actions else ""
@@ -73,7 +73,7 @@ class ActionModule(HostAction):
         if sys.stdout.isatty():
             display.display(f"\r{text:<100}", newline=False, screen_only=True)
             return -1.0
-        if time.monotonic() - shown < LINE:
-            return shown
+        if time.monotonic() - display_time < LINE:
+            return display_time
         display.display(text)
         return time.monotonic()

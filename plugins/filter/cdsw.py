@@ -10,10 +10,10 @@ from ansible.errors import AnsibleFilterError
 from hadoop_dl.data import cdsw_nodes, engine_image
 
 
-def engine_image_work(given: Mapping[str, Any]) -> dict[str, Any]:
+def engine_image_work(inputs: Mapping[str, Any]) -> dict[str, Any]:
     """What the role cdsw_engine builds, from its inputs. The work is in lib/hadoop_dl/data/engine_image.py."""
     try:
-        return engine_image.work(given)
+        return engine_image.work(inputs)
     except engine_image.EngineError as error:
         raise AnsibleFilterError(str(error)) from error
 

@@ -30,8 +30,8 @@ def locks(host: Json, before: Json, only: Sequence[str] | None = None) -> Any:
     return driver_state.locks(gpu_host.read(host), gpu_host.read(before), only)
 
 
-def installer_problem(request: Json, failed: Json, free: str, kernels: Sequence[str]) -> str:
-    return driver_state.installer_problem(Request(**request), failed, free, kernels)
+def installer_problem(request: Json, task_result: Json, free: str, kernels: Sequence[str]) -> str:
+    return driver_state.installer_problem(Request(**request), task_result, free, kernels)
 
 
 def runs_ansible(host: Json, connection: str) -> bool:

@@ -34,10 +34,10 @@ def stack_base_lock(stack: Stack, python: str, component: str) -> str:
     return stack.base_lock(python).component(component)
 
 
-def stack_superfluous(kept: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def stack_superfluous(needed_artifacts: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Artifacts that other stacks than those with these artifacts need: folder, name and sha256."""
     keys = ("folder", "name", "sha256")
-    return [{key: artifact[key] for key in keys} for artifact in stacks.artifacts_of_others(kept)]
+    return [{key: artifact[key] for key in keys} for artifact in stacks.artifacts_of_others(needed_artifacts)]
 
 
 class FilterModule:

@@ -77,7 +77,7 @@ def full_name(package):
     return answer.output.splitlines()[-1] if answer and answer.status == 0 and answer.output else ""
 
 
-def remove(wanted, place, checking):
+def remove(params, place, checking):
     managed = bazel_versions.read_mark(place) is not None
     if not checking:
         exchange.recover(place, hidden(place) + ".old")
@@ -86,26 +86,26 @@ def remove(wanted, place, checking):
     return managed
 
 
-def begin(wanted, place, checking):
+def begin(params, place, checking):
     if not checking:
         exchange.recover(place, hidden(place) + ".old")
     if os.path.lexists(place):
         return False
     if not checking:
         os.makedirs(place, 0o755)
-        write_mark(place, {"source": wanted["source"], "sha256": "", "package": wanted["package"], "program": ""})
+        write_mark(place, {"source": params["source"], "sha256": "", "package": params["package"], "program": ""})
     return True
 
 
-def install(wanted, place, checking):
+def install(params, place, checking):
     if os.path.lexists(place) and bazel_versions.read_mark(place) is None:
         raise Refused("%s is not managed by this project; it was not touched" % place)
     if not checking:
-        problem = bazel_versions.problem(wanted["program"], wanted["version"])
+        problem = bazel_versions.problem(params["program"], params["version"])
         if problem:
-            raise Refused("%s must be bazel %s, but %s" % (wanted["program"], wanted["version"], problem))
-        mark = {"source": wanted["source"], "sha256": wanted["sha256"], "package": full_name(wanted["package"])}
-        put(place, wanted["program"], mark)
+            raise Refused("%s must be bazel %s, but %s" % (params["program"], params["version"], problem))
+        mark = {"source": params["source"], "sha256": params["sha256"], "package": full_name(params["package"])}
+        put(place, params["program"], mark)
     return True
 
 

@@ -67,38 +67,38 @@ def write_record(path, before, pending):
     whole_files.write_record(path, content)
 
 
-def wanted_text(wanted, text, backup):
+def wanted_text(params, text, backup):
     """The file as it must be, and the record of earlier lines."""
-    earlier_lines, _ = recorded(wanted["record"])
-    if wanted["state"] in ("previous", "absent"):
-        old = read(backup) if wanted["state"] == "previous" else None
+    earlier_lines, _ = recorded(params["record"])
+    if params["state"] in ("previous", "absent"):
+        old = read(backup) if params["state"] == "previous" else None
         for key, line in sorted(earlier_lines.items()):
             text = cdsw_settings.with_line(text, key, line if old is None else cdsw_settings.line_of(old, key))
         return text, earlier_lines
-    for key, value in sorted(wanted["settings"].items()):
+    for key, value in sorted(params["settings"].items()):
         earlier_lines.setdefault(key, cdsw_settings.line_of(text, key))
         if not cdsw_settings.holds(text, key, value):
             text = cdsw_settings.with_line(text, key, cdsw_settings.assignment(key, value))
     return text, earlier_lines
 
 
-def change(module, wanted):
+def change(module, params):
     """Compare, keep a copy, write, and answer."""
-    path, backup, state = wanted["path"], wanted["record"] + ".previous", wanted["state"]
-    pending = recorded(wanted["record"])[1]
+    path, backup, state = params["path"], params["record"] + ".previous", params["state"]
+    pending = recorded(params["record"])[1]
     if state == "absent" and not os.path.exists(path):
         module.exit_json(changed=False, keys=[])
     text = read(path)
-    new_text, earlier_lines = wanted_text(wanted, text, backup)
-    keys = sorted(set(wanted["settings"]) | set(earlier_lines))
+    new_text, earlier_lines = wanted_text(params, text, backup)
+    keys = sorted(set(params["settings"]) | set(earlier_lines))
     lines = [[cdsw_settings.line_of(content, key) for key in keys] for content in (text, new_text)]
     changed = new_text != text
-    recording = state == "present" and not os.path.exists(wanted["record"])
+    recording = state == "present" and not os.path.exists(params["record"])
     if not module.check_mode:
         if changed and state != "previous" and not pending:  # CDSW never ran with a file that waits for a restart
             write(backup, text, mode=0o600)
         if changed or recording:  # before the file: whatever kills this run, the next one restarts CDSW
-            write_record(wanted["record"], earlier_lines, pending or changed)
+            write_record(params["record"], earlier_lines, pending or changed)
         if changed:
             write(path, new_text, **whole_files.access_of(path))
     changes = [pair for pair in zip(*lines) if pair[0] != pair[1]]
@@ -130,12 +130,12 @@ def forget(module, record):
     module.exit_json(changed=bool(paths), keys=[])
 
 
-def apply(module, wanted):
-    if wanted["state"] == "restarted":
-        restarted(module, wanted["record"])
-    if wanted["state"] == "forgotten":
-        forget(module, wanted["record"])
-    change(module, wanted)
+def apply(module, params):
+    if params["state"] == "restarted":
+        restarted(module, params["record"])
+    if params["state"] == "forgotten":
+        forget(module, params["record"])
+    change(module, params)
 
 
 def main():

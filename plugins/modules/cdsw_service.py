@@ -63,10 +63,10 @@ def status(path, seconds, once=False):
         time.sleep(PAUSE)
 
 
-def restart(path, wanted, lock):
+def restart(path, params, lock):
     """The first step that fails, as a reason; empty if all ended well."""
-    for step in steps(wanted["role"], wanted["release"]):
-        answer = processes.run([path, step], wanted["timeout"], dict(os.environ, LC_ALL="C"), lock=lock)
+    for step in steps(params["role"], params["release"]):
+        answer = processes.run([path, step], params["timeout"], dict(os.environ, LC_ALL="C"), lock=lock)
         if answer.problem:
             return answer.problem
     return ""

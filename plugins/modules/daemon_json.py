@@ -74,33 +74,33 @@ def text_of(settings):
     return (json.dumps(settings, indent=4, separators=(",", ": ")) + "\n").encode("utf-8")
 
 
-def with_runtime(path, data, wanted):
+def with_runtime(path, data, params):
     """The file with the runtime; the same bytes if it already has it."""
     settings = parsed(path, data)
     runtimes = settings.get("runtimes", collections.OrderedDict())
-    runtime = runtimes.get(wanted["name"])
-    if starts(runtime, wanted["program"]):
+    runtime = runtimes.get(params["name"])
+    if starts(runtime, params["program"]):
         return data
     if runtime is not None:
         raise Refused(
             "%s has a runtime %s that this project did not add: %s. It was left as it is. Remove it, or set container_runtime: none."
-            % (path, wanted["name"], json.dumps(runtime))
+            % (path, params["name"], json.dumps(runtime))
         )
-    runtimes[wanted["name"]] = collections.OrderedDict([("args", []), ("path", wanted["program"])])
+    runtimes[params["name"]] = collections.OrderedDict([("args", []), ("path", params["program"])])
     settings["runtimes"] = runtimes
     return text_of(settings)
 
 
-def without_runtime(path, data, wanted, record):
+def without_runtime(path, data, params, record):
     """The bytes from before if nobody changed the file since, else the file without our key; None if the file goes."""
     if data is None or record is None:
         return data
     if hashlib.sha256(data).hexdigest() == record["sha256"]:
-        return read(wanted["record"] + ".before")
+        return read(params["record"] + ".before")
     settings = parsed(path, data)
     runtimes = settings.get("runtimes", {})
-    if starts(runtimes.get(wanted["name"]), wanted["program"]):
-        del runtimes[wanted["name"]]
+    if starts(runtimes.get(params["name"]), params["program"]):
+        del runtimes[params["name"]]
         if not runtimes:
             settings.pop("runtimes", None)
         return text_of(settings)
@@ -126,25 +126,25 @@ def shown(path, data, name):
     return text_of({"runtimes": {name: runtimes[name]}}).decode("utf-8") if name in runtimes else ""
 
 
-def change(module, wanted):
-    path, record = wanted["path"], recorded(wanted["record"])
-    data, backup, present = read(path), wanted["record"] + ".before", wanted["state"] == "present"
-    new_data = with_runtime(path, data, wanted) if present else without_runtime(path, data, wanted, record)
+def change(module, params):
+    path, record = params["path"], recorded(params["record"])
+    data, backup, present = read(path), params["record"] + ".before", params["state"] == "present"
+    new_data = with_runtime(path, data, params) if present else without_runtime(path, data, params, record)
     leaves = not present and record is not None
     if not module.check_mode:
         access = whole_files.access_of(path) if data is not None else {}
         if present and new_data != data:
             if record is None and data is not None:
                 write(backup, data, mode=0o600)
-            write(wanted["record"], text_of({"sha256": hashlib.sha256(new_data).hexdigest()}), mode=0o600)
+            write(params["record"], text_of({"sha256": hashlib.sha256(new_data).hexdigest()}), mode=0o600)
         if new_data is None and data is not None:
             os.unlink(path)
         elif new_data != data:
             write(path, new_data, **access)
-        for name in (wanted["record"], backup) if leaves else ():
+        for name in (params["record"], backup) if leaves else ():
             if os.path.exists(name):
                 os.unlink(name)
-    texts = [shown(path, content, wanted["name"]) for content in (data, new_data)]
+    texts = [shown(path, content, params["name"]) for content in (data, new_data)]
     module.exit_json(
         changed=new_data != data or leaves,
         before=data is not None,

@@ -94,11 +94,11 @@ def write(path, content):
 class Images(object):
     """What one run does; `docker` changes nothing in check mode."""
 
-    def __init__(self, wanted, docker, checks):
-        self.wanted, self.docker, self.checks = wanted, docker, checks
-        self.record = read(wanted["record"])
+    def __init__(self, params, docker, checks):
+        self.wanted, self.docker, self.checks = params, docker, checks
+        self.record = read(params["record"])
         self.before = self.record["active"]
-        self.place = os.path.join(os.path.dirname(os.path.dirname(wanted["record"])), "engine-build")
+        self.place = os.path.join(os.path.dirname(os.path.dirname(params["record"])), "engine-build")
 
     def target(self):
         """The image that must be active: base and content decide its tag."""
@@ -304,14 +304,14 @@ class Images(object):
         return removed, stuck_images, [row["image"] for row in stay if row["image"] != self.record["active"]]
 
 
-def present(images, wanted):
+def present(images, params):
     entry = images.ensure()
-    removed, stuck_images, earlier = images.prune(wanted["keep"])
+    removed, stuck_images, earlier = images.prune(params["keep"])
     answer = {"image": entry["image"], "archive": entry["archive"], "driver": entry["driver"], "earlier": earlier}
     return dict(answer, changed=images.changed or bool(removed), built=images.built, removed=removed, held=stuck_images)
 
 
-def absent(images, wanted):
+def absent(images, params):
     images.record["active"] = ""
     changed = bool(images.record["images"])
     if changed:
@@ -319,16 +319,16 @@ def absent(images, wanted):
     removed, stuck_images, earlier = images.prune(0)
     if not images.checks:
         shutil.rmtree(images.place, ignore_errors=True)  # of a run that was killed
-    if os.path.exists(wanted["record"]) and not images.checks and not stuck_images:
-        os.unlink(wanted["record"])
+    if os.path.exists(params["record"]) and not images.checks and not stuck_images:
+        os.unlink(params["record"])
     answer = {"image": "", "archive": "", "driver": False, "earlier": earlier}
     return dict(answer, changed=changed, built=False, removed=removed, held=stuck_images)
 
 
-def run(module, wanted, lock):
-    images = Images(wanted, Docker(wanted["socket"], lock), module.check_mode)
+def run(module, params, lock):
+    images = Images(params, Docker(params["socket"], lock), module.check_mode)
     try:
-        answer = (present if wanted["state"] == "present" else absent)(images, wanted)
+        answer = (present if params["state"] == "present" else absent)(images, params)
     except (Refused, IOError, OSError) as problem:
         stays = "%s is still active" % images.before if images.before else "No image of this project is active"
         module.fail_json(msg="%s. %s." % (room.explained(problem, os.path.dirname(images.place)).rstrip("."), stays))

@@ -99,13 +99,15 @@ def work(module):
     if module.params["state"] == "kept":
         records = recorded(root)
         components, changes = sorted(records), [(path, whole_files.json_text(records))]
-        changes = [(one, text) for one, text in changes if content(one) != text]
+        changes = [(file, text) for file, text in changes if content(file) != text]
     else:
         components, changes = outdated(root, environment_tree.read_json(path) or {})
     if changes and not module.check_mode:
         with HostLock("the records of %s" % os.path.basename(tree), module.params["timeout"], root):
-            for one, text in changes:
-                room.with_reserve(root, lambda one=one, text=text: whole_files.write_whole(one, text.encode("utf-8")))
+            for file, text in changes:
+                room.with_reserve(
+                    root, lambda file=file, text=text: whole_files.write_whole(file, text.encode("utf-8"))
+                )
     return dict(answer, changed=bool(changes), components=components)
 
 

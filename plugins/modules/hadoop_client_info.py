@@ -52,18 +52,18 @@ def java_major(home):
     return host_system.java_major(host_system.java_version(home))
 
 
-def find_place(wanted, places):
+def find_place(configured_home, places):
     """The first distribution whose home is there, or the wanted home with its distribution's other values."""
     for place in places:
-        homes = [wanted] if wanted else sorted(glob.glob(place["home"]))
+        homes = [configured_home] if configured_home else sorted(glob.glob(place["home"]))
         for home in homes:
-            matches = not wanted or os.path.realpath(wanted) in [
+            matches = not configured_home or os.path.realpath(configured_home) in [
                 os.path.realpath(path) for path in glob.glob(place["home"])
             ]
             if matches and os.path.isdir(home):
                 return dict(place, home=home, hdfs_home=first([place.get("hdfs_home") or home]) or home)
-    if wanted and os.path.isdir(wanted):
-        return {"distribution": "other", "home": wanted, "hdfs_home": wanted, "native": []}
+    if configured_home and os.path.isdir(configured_home):
+        return {"distribution": "other", "home": configured_home, "hdfs_home": configured_home, "native": []}
     return None
 
 
@@ -77,10 +77,10 @@ def hadoop_script_java(conf_dir):
     return match.group(1) if match else None
 
 
-def find_java(wanted, conf_dir, places, versions):
+def find_java(configured_home, conf_dir, places, versions):
     """(home, what was there): the wanted one, else the cluster's own, else the first of a version that fits."""
-    if wanted:
-        return wanted, [wanted]
+    if configured_home:
+        return configured_home, [configured_home]
     candidates = [hadoop_script_java(conf_dir)] if conf_dir else []
     candidates += [path for pattern in places for path in sorted(glob.glob(pattern))]
     homes = [home for home in candidates if home and os.path.exists(os.path.join(home, "bin", "java"))]
@@ -124,19 +124,19 @@ def links(hdfs_home, libhdfs, directory):
     return targets
 
 
-def survey(wanted):
+def survey(params):
     """What was found, and what is missing."""
     problems = []
-    place = find_place(wanted["hadoop_home"], wanted["places"])
+    place = find_place(params["hadoop_home"], params["places"])
     if place is None:
-        candidates = [wanted["hadoop_home"]] if wanted["hadoop_home"] else [place["home"] for place in wanted["places"]]
+        candidates = [params["hadoop_home"]] if params["hadoop_home"] else [place["home"] for place in params["places"]]
         return {}, [
             "A Hadoop client is required, but none is in %s. Install the distribution's client on this host, or set hadoop_client_hadoop_home."
             % ", ".join(candidates)
         ]
     home, hdfs_home = place["home"], place["hdfs_home"]
 
-    conf_places = [wanted["conf_dir"]] if wanted["conf_dir"] else wanted["conf_places"] + [home + "/etc/hadoop"]
+    conf_places = [params["conf_dir"]] if params["conf_dir"] else params["conf_places"] + [home + "/etc/hadoop"]
     core_site = first([path + "/core-site.xml" for path in conf_places])
     conf_dir = os.path.dirname(core_site) if core_site else ""
     if not core_site:
@@ -145,15 +145,15 @@ def survey(wanted):
             "configuration to this host, or set hadoop_client_conf_dir." % " or ".join(conf_places)
         )
 
-    java_home, homes = find_java(wanted["java_home"], conf_dir, wanted["java_places"], wanted["java_versions"])
+    java_home, homes = find_java(params["java_home"], conf_dir, params["java_places"], params["java_versions"])
     if java_home is None:
         problems.append(
             "Java %sis required, but %s. Install one that the stack names, or set hadoop_client_java_home."
             % (
-                " or ".join(wanted["java_versions"]) + " " if wanted["java_versions"] else "",
+                " or ".join(params["java_versions"]) + " " if params["java_versions"] else "",
                 "found were " + ", ".join("%s (%s)" % (home, java_major(home) or "unknown version") for home in homes)
                 if homes
-                else "none is in " + ", ".join(wanted["java_places"]),
+                else "none is in " + ", ".join(params["java_places"]),
             )
         )
     elif not os.path.exists(os.path.join(java_home, "bin", "java")):
@@ -163,15 +163,15 @@ def survey(wanted):
         java_home = None
 
     native = [hdfs_home + "/lib/native", home + "/lib/native"] + list(place.get("native") or [])
-    libhdfs = first([wanted["libhdfs"]] if wanted["libhdfs"] else [path + "/libhdfs.so" for path in native])
+    libhdfs = first([params["libhdfs"]] if params["libhdfs"] else [path + "/libhdfs.so" for path in native])
     if libhdfs is None:
         problems.append(
             "libhdfs.so is required (TensorFlow reads HDFS through it), but it is not in %s. Install the distribution's "
-            "libhdfs package, or set hadoop_client_libhdfs." % (wanted["libhdfs"] or ", ".join(native))
+            "libhdfs package, or set hadoop_client_libhdfs." % (params["libhdfs"] or ", ".join(native))
         )
     libjvm = ""
     if java_home:
-        candidates = [wanted["libjvm"]] if wanted["libjvm"] else [os.path.join(java_home, path) for path in LIBJVM]
+        candidates = [params["libjvm"]] if params["libjvm"] else [os.path.join(java_home, path) for path in LIBJVM]
         libjvm = first(candidates)
         if libjvm is None:
             problems.append(
@@ -188,11 +188,11 @@ def survey(wanted):
             )
     home_links = {}
     if libhdfs and not os.path.exists(hdfs_home + "/lib/native/libhdfs.so"):
-        home_links = links(hdfs_home, libhdfs, wanted["linked_home"])
+        home_links = links(hdfs_home, libhdfs, params["linked_home"])
     return {
         "distribution": place["distribution"],
         "home": home,
-        "hdfs_home": wanted["linked_home"] if home_links else hdfs_home,
+        "hdfs_home": params["linked_home"] if home_links else hdfs_home,
         "conf_dir": conf_dir,
         "java_home": java_home or "",
         "java_version": java_major(java_home) if java_home else None,

@@ -73,23 +73,23 @@ def write(path, data):
         whole_files.write_whole(place, data, **access)
 
 
-def change(module, wanted):
-    record = recorded(wanted["record"])
+def change(module, params):
+    record = recorded(params["record"])
     recorded_files, pending = record.get("files", {}), record.get("restart_pending") is True
     changes = [
-        Change(path, read(path), recorded_files.get(path, {}), wanted["files"].get(path, {}))
-        for path in sorted(set(wanted["files"]) | set(recorded_files))
+        Change(path, read(path), recorded_files.get(path, {}), params["files"].get(path, {}))
+        for path in sorted(set(params["files"]) | set(recorded_files))
     ]
     differing = [edit for edit in changes if edit.after != edit.before]
     new_files = dict((edit.path, edit.entry) for edit in changes if edit.entry["settings"])
-    services = wanted["services"] or record.get("services", [])
+    services = params["services"] or record.get("services", [])
     changed = bool(differing) or new_files != recorded_files
     if changed and not module.check_mode:
         # Before the files, with what was recorded: whatever kills this run, nothing of what was there before is forgotten.
-        write_record(wanted["record"], dict((edit.path, edit.both()) for edit in changes), services)
+        write_record(params["record"], dict((edit.path, edit.both()) for edit in changes), services)
         for edit in differing:
             write(edit.path, edit.after)
-        write_record(wanted["record"], new_files, services)
+        write_record(params["record"], new_files, services)
     module.exit_json(
         changed=changed,
         restart=bool(differing) or pending,
@@ -111,10 +111,10 @@ def restarted(module, path):
     module.exit_json(changed=pending, restart=False, previous={})
 
 
-def apply(module, wanted):
-    if wanted["state"] == "restarted":
-        restarted(module, wanted["record"])
-    change(module, wanted)
+def apply(module, params):
+    if params["state"] == "restarted":
+        restarted(module, params["record"])
+    change(module, params)
 
 
 def main():

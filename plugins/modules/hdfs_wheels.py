@@ -47,12 +47,12 @@ from ansible.module_utils.hadoop_dl_host.environment_packages import Refused
 from ansible.module_utils.hadoop_dl_host.hdfs_command import Failure
 
 
-def publish(hdfs, wanted, place, result):
-    source = mirror_source.source(wanted["mirror_url"], wanted["mirror_ca"], wanted["timeout"], wanted["mirror_login"])
-    entries = dict((entry["sha256"], entry) for lock in wanted["locks"] for entry in packages.parse_section(lock))
-    digests = set(entry["sha256"] for lock in wanted["kept"] for entry in packages.parse_section(lock)) | set(entries)
+def publish(hdfs, params, place, result):
+    source = mirror_source.source(params["mirror_url"], params["mirror_ca"], params["timeout"], params["mirror_login"])
+    entries = dict((entry["sha256"], entry) for lock in params["locks"] for entry in packages.parse_section(lock))
+    digests = set(entry["sha256"] for lock in params["kept"] for entry in packages.parse_section(lock)) | set(entries)
     result["published"], result["removed"] = hdfs.publish(
-        list(entries.values()), digests, place, source.fetch, wanted["record"], wanted["replication"]
+        list(entries.values()), digests, place, source.fetch, params["record"], params["replication"]
     )
     result["changed"] = bool(result["published"] or result["removed"])
 
@@ -70,22 +70,22 @@ def read(hdfs, entries, place, result):
         )
 
 
-def work(wanted):
+def work(params):
     result = {"changed": False, "published": [], "removed": [], "problem": ""}
-    place = staged_wheels.place(wanted["environment"])
+    place = staged_wheels.place(params["environment"])
     entries = []
-    if wanted["state"] == "read":
-        entries = hdfs_wheels.missing(wanted["environment"], wanted["locks"][0])
+    if params["state"] == "read":
+        entries = hdfs_wheels.missing(params["environment"], params["locks"][0])
         if not entries:
             return result
-    hdfs = hdfs_wheels.Wheels(wanted["environment_file"], wanted["user"], wanted["directory"])
+    hdfs = hdfs_wheels.Wheels(params["environment_file"], params["user"], params["directory"])
     try:
         hdfs.check_launcher()
-        with kerberos_login.logged_in(wanted["principal"], wanted["keytab"]):
-            if wanted["state"] == "read":
+        with kerberos_login.logged_in(params["principal"], params["keytab"]):
+            if params["state"] == "read":
                 read(hdfs, entries, place, result)
             else:
-                publish(hdfs, wanted, place, result)
+                publish(hdfs, params, place, result)
     except (Failure, Refused, kerberos_login.NoLogin, IOError, OSError) as problem:
         result["problem"] = str(problem)
     return result

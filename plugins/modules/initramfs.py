@@ -34,10 +34,10 @@ TOOLS = "/boot/initrd.img-%s"
 LIMIT = 1800  # seconds for one program; an image takes about a minute
 
 
-def image_problem(listing, forbidden, settings, dracut):
+def image_problem(listing, module_name, settings, dracut):
     """Why this image does not keep the module out, or None."""
-    if re.search(r"/%s\.ko" % re.escape(forbidden), listing) and (dracut or settings not in listing):
-        return "holds the module %s" % forbidden
+    if re.search(r"/%s\.ko" % re.escape(module_name), listing) and (dracut or settings not in listing):
+        return "holds the module %s" % module_name
     if not dracut and settings not in listing:
         return "lacks %s" % settings
     return None

@@ -29,11 +29,11 @@ from ansible.module_utils.hadoop_dl_host import host_lock
 STAYS = (errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT, errno.ENOTDIR, errno.EBUSY)
 
 
-def removable(path, gone):
+def removable(path, removed_paths):
     """Whether nothing is in it but what goes as well. The host's lock goes with its directory."""
     if os.path.islink(path) or not os.path.isdir(path):
         return False
-    return all(os.path.join(path, name) in gone for name in os.listdir(path) if name != host_lock.NAME)
+    return all(os.path.join(path, name) in removed_paths for name in os.listdir(path) if name != host_lock.NAME)
 
 
 def remove_one(path):

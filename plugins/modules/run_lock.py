@@ -62,10 +62,10 @@ def moment():
     return {"boot": machine()["boot"], "seconds": int(float((first_line("/proc/uptime").split() or ["0"])[0]))}
 
 
-def silence(found, path):
+def silence(holder, path):
     """Seconds since the run renewed its lock, at least. A lock without renewals, of an earlier release, is as old as its file."""
-    now, renewed = moment(), found.get("renewed")
-    if "renewed" not in found and "since" in found:
+    now, renewed = moment(), holder.get("renewed")
+    if "renewed" not in holder and "since" in holder:
         return max(0, int(time.time() - os.stat(path).st_mtime))
     try:
         last_seconds = int(renewed["seconds"]) if renewed["boot"] == now["boot"] else 0

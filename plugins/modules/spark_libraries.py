@@ -81,21 +81,21 @@ def upload(hdfs, jars, archive, downloads):
             os.unlink(local)
 
 
-def keep(hdfs, wanted, ready, checking):
+def keep(hdfs, params, ready, checking):
     """Look for the archive, and put it there; whether that is a change. ready: HDFS can be reached."""
     if ready:
         hdfs.check_launcher()
-    is_uploaded = ready and hdfs.has(wanted["archive"])
-    if is_uploaded and os.path.isdir(wanted["jars"]):  # in check mode they may not be there
-        hdfs.check(wanted["archive"], wanted["jars"])
-    recorded = wanted["archive"] in hdfs_record.read(wanted["record"])["files"]
+    is_uploaded = ready and hdfs.has(params["archive"])
+    if is_uploaded and os.path.isdir(params["jars"]):  # in check mode they may not be there
+        hdfs.check(params["archive"], params["jars"])
+    recorded = params["archive"] in hdfs_record.read(params["record"])["files"]
     if is_uploaded and (recorded or checking):
         return not recorded
     if not checking:
-        missing_directories = [] if is_uploaded else hdfs.missing_directories(os.path.dirname(wanted["archive"]))
-        hdfs_record.add(wanted["record"], [wanted["archive"]], missing_directories, wanted["user"])
+        missing_directories = [] if is_uploaded else hdfs.missing_directories(os.path.dirname(params["archive"]))
+        hdfs_record.add(params["record"], [params["archive"]], missing_directories, params["user"])
         if not is_uploaded:
-            upload(hdfs, wanted["jars"], wanted["archive"], wanted["downloads"])
+            upload(hdfs, params["jars"], params["archive"], params["downloads"])
     return True
 
 

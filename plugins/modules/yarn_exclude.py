@@ -37,14 +37,14 @@ from ansible.module_utils.hadoop_dl_host import yarn_exclude
 from ansible.module_utils.hadoop_dl_host.host_lock import HostLock, HostLocked, unless_checking
 
 
-def settle(module, wanted):
-    node, state, nodes = wanted["node"], wanted["state"], yarn_exclude.recorded(wanted["record"])
+def settle(module, params):
+    node, state, nodes = params["node"], params["state"], yarn_exclude.recorded(params["record"])
     lines = state in ("excluded", "included")
-    path = yarn_exclude.place(wanted["conf_dir"]) if lines else wanted["record"]
+    path = yarn_exclude.place(params["conf_dir"]) if lines else params["record"]
     old_data = yarn_exclude.read(path) if lines else b""
     is_recorded, new_data, new_nodes = node in nodes, old_data, dict(nodes)
     if state in ("excluded", "recorded") and not is_recorded:
-        new_nodes[node] = {"gpus": wanted["gpus"], "since": time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime())}
+        new_nodes[node] = {"gpus": params["gpus"], "since": time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime())}
     if state == "excluded":
         if not is_recorded and node in yarn_exclude.names(old_data):
             module.fail_json(
@@ -64,7 +64,7 @@ def settle(module, wanted):
         new_nodes.pop(node, None)
     if not module.check_mode:
         if new_nodes != nodes:
-            yarn_exclude.write_record(wanted["record"], new_nodes)
+            yarn_exclude.write_record(params["record"], new_nodes)
         if new_data != old_data:
             yarn_exclude.write(path, new_data)
     sides = [data.decode("utf-8", "replace") for data in (old_data, new_data)]

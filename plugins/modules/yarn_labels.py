@@ -134,36 +134,39 @@ def settle(module, admin, record):
     return bool(diff or unused_labels), diff
 
 
-def give(admin, address, record, found):
+def give(admin, address, record, label_changes):
     cluster_labels = [
         entry.get("name")
         for entry in yarn_cluster.entries(
             yarn_nodes.ask(address, "/ws/v1/cluster/get-node-labels"), None, "nodeLabelInfo"
         )
     ]
-    new = sorted(set(new_label for _, new_label in found.values() if new_label and new_label not in cluster_labels))
+    new = sorted(
+        set(new_label for _, new_label in label_changes.values() if new_label and new_label not in cluster_labels)
+    )
     record.labels += [label for label in new if label not in record.labels]
-    record.nodes.update((name, new_label) for name, (_, new_label) in found.items() if new_label)
+    record.nodes.update((name, new_label) for name, (_, new_label) in label_changes.items() if new_label)
     record.write()
     if new:
         admin.rmadmin("-addToClusterNodeLabels", ",".join("%s(exclusive=true)" % label for label in new))
     admin.rmadmin(
-        "-replaceLabelsOnNode", " ".join("%s=%s" % (name, new_label) for name, (_, new_label) in sorted(found.items()))
+        "-replaceLabelsOnNode",
+        " ".join("%s=%s" % (name, new_label) for name, (_, new_label) in sorted(label_changes.items())),
     )
-    for name, (_, new_label) in found.items():
+    for name, (_, new_label) in label_changes.items():
         if not new_label:
             record.nodes.pop(name, None)
     record.write()
 
 
-def take_away(module, admin, record, unused):
+def take_away(module, admin, record, unused_labels):
     """From the cluster's labels; YARN keeps one that a queue of the site names."""
-    for label in unused:
+    for label in unused_labels:
         try:
             admin.rmadmin("-removeFromClusterNodeLabels", label)
         except yarn_admin.Failed as problem:
             module.warn("YARN keeps the label %s, which no host of this project has any more: %s" % (label, problem))
-    record.labels = [label for label in record.labels if label not in unused]
+    record.labels = [label for label in record.labels if label not in unused_labels]
     record.write()
 
 
@@ -181,10 +184,10 @@ def store(module, admin, uri):
     return not has_store
 
 
-def idle(wanted):
+def idle(params):
     """Whether nobody asks for a label, and none was given: then YARN is not asked, and nobody logs in."""
-    labels = any(host["label"] for host in wanted["nodes"])
-    return wanted["state"] != "stored" and not labels and not os.path.exists(wanted["record"])
+    labels = any(host["label"] for host in params["nodes"])
+    return params["state"] != "stored" and not labels and not os.path.exists(params["record"])
 
 
 def apply(module):

@@ -30,15 +30,15 @@ from ansible.module_utils.hadoop_dl_host import host_yarn, yarn_admin, yarn_excl
 from ansible.module_utils.hadoop_dl_host.kerberos_login import NoLogin
 
 
-def answer(wanted, addresses):
+def answer(params, addresses):
     manager = next((name for name, path in host_yarn.MANAGERS if os.path.exists(path)), None)
-    recorded = yarn_exclude.recorded(wanted["record"])
-    excluded = set() if manager else yarn_exclude.names(yarn_exclude.read(yarn_exclude.place(wanted["conf_dir"])))
+    recorded = yarn_exclude.recorded(params["record"])
+    excluded = set() if manager else yarn_exclude.names(yarn_exclude.read(yarn_exclude.place(params["conf_dir"])))
     address, version, nodes = yarn_nodes.cluster(addresses)
     matters = []
     for node in nodes:
-        mine, name = yarn_nodes.is_named(node, wanted["names"]), node.get("nodeHostName")
-        beside = not mine and yarn_nodes.is_named(node, wanted["together"])
+        mine, name = yarn_nodes.is_named(node, params["names"]), node.get("nodeHostName")
+        beside = not mine and yarn_nodes.is_named(node, params["together"])
         if mine or beside or name in excluded or node.get("state") == "DECOMMISSIONING":
             record = recorded.get(name) or {}
             details = {
@@ -49,8 +49,8 @@ def answer(wanted, addresses):
                 "had_gpus": record.get("gpus", 0),
             }
             matters.append(dict(yarn_nodes.summary(node), **details))
-    mine = [node for node in nodes if yarn_nodes.is_named(node, wanted["names"])]
-    asks_node = wanted["applications"] and len(mine) == 1 and mine[0].get("nodeHTTPAddress")
+    mine = [node for node in nodes if yarn_nodes.is_named(node, params["names"])]
+    asks_node = params["applications"] and len(mine) == 1 and mine[0].get("nodeHTTPAddress")
     return {
         "version": version,
         "nodes": matters,

@@ -42,9 +42,9 @@ def account(name):
         return None
 
 
-def is_ours(found, root):
+def is_ours(account, root):
     """Whether this role created the account: its home is below the root."""
-    return found.pw_uid != 0 and found.pw_dir == os.path.join(root, "home")
+    return account.pw_uid != 0 and account.pw_dir == os.path.join(root, "home")
 
 
 def recorded(before, root, user):

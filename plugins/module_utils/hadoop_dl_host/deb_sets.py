@@ -128,14 +128,14 @@ class Apt(object):
             )
         return sources, sorted(system_packages)
 
-    def fetch(self, wanted):
+    def fetch(self, downloads):
         """Fetch these (address, file, digest). What apt reports; empty if all came."""
-        places = [os.path.join(self.root, "fetched", str(number)) for number in range(len(wanted))]
-        words = [word for download, place in zip(wanted, places) for word in (download[0], place, download[2])]
+        places = [os.path.join(self.root, "fetched", str(number)) for number in range(len(downloads))]
+        words = [word for download, place in zip(downloads, places) for word in (download[0], place, download[2])]
         answer = self.run(HELPER, "-qq", "download-file", *words)
         if answer.status != 0:
             return said(answer)
-        for (address, path, digest), place in zip(wanted, places):
+        for (address, path, digest), place in zip(downloads, places):
             whole_files.make_directory(os.path.dirname(path))
             take(place, path)
             if digest != "SHA256:" + whole_files.sha256_of(path):
@@ -229,9 +229,9 @@ class Maker(package_sets.Maker):
             )
         return path
 
-    def keep_files(self, draft, wanted):
+    def keep_files(self, draft, downloads):
         """What the served set has already, with the digest that apt expects, is not fetched again."""
-        for _, path, digest in wanted:
+        for _, path, digest in downloads:
             served_path = os.path.join(self.place, os.path.relpath(path, draft))
             if os.path.isfile(served_path) and digest == "SHA256:" + whole_files.sha256_of(served_path):
                 whole_files.make_directory(os.path.dirname(path))

@@ -144,8 +144,8 @@ class Watch(object):
         self.late = False
         self.timer = processes.Timer(seconds, self.end)
 
-    def add(self, one):
-        self.sockets.append(socket.fromfd(one.fileno(), one.family, socket.SOCK_STREAM))
+    def add(self, connection):
+        self.sockets.append(socket.fromfd(connection.fileno(), connection.family, socket.SOCK_STREAM))
         if self.late:
             self.end()
 

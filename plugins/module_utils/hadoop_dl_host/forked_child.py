@@ -57,6 +57,6 @@ class Child(object):
             os._exit(NOT_STARTED)
 
     @staticmethod
-    def call(what, function, *arguments):
+    def call(feature, function, *arguments):
         if function(*arguments) != 0:
-            raise OSError("%s (%s)" % (what, os.strerror(ctypes.get_errno())))
+            raise OSError("%s (%s)" % (feature, os.strerror(ctypes.get_errno())))

@@ -18,27 +18,27 @@ class Differs(ValueError):
 class Change(object):
     """entry: the file's part of the record: whether the file was created, and of each setting the text before it, what it was asked to be and became."""
 
-    def __init__(self, path, data, entry, wanted):
+    def __init__(self, path, data, entry, settings):
         self.path, self.before, self.known = path, data, entry.get("settings", {})
         self.entry = {"created": entry.get("created", data is None), "settings": {}}
         self.data = data
-        if data is None and wanted:
+        if data is None and settings:
             if hadoop_files.is_cfg(path):
                 raise hadoop_files.Unusable("there is no %s" % path)
             self.data = hadoop_files.EMPTY
         try:
-            self.make(wanted)
+            self.make(settings)
         except hadoop_files.Unusable as error:
             raise hadoop_files.Unusable("%s must %s" % (path, error))
         self.after = self.data
 
-    def make(self, wanted):
-        for key in sorted(set(self.known) - set(wanted)):
+    def make(self, settings):
+        for key in sorted(set(self.known) - set(settings)):
             self.undo(key, self.known[key])
-        for key in sorted(wanted):
-            self.set(key, wanted[key])
+        for key in sorted(settings):
+            self.set(key, settings[key])
         empty = self.data is not None and not hadoop_files.is_cfg(self.path) and not self.values()
-        if self.entry["created"] and not wanted and empty:
+        if self.entry["created"] and not settings and empty:
             self.data = None
 
     def values(self):
@@ -60,16 +60,16 @@ class Change(object):
         if current != new_value:
             self.put(key, hadoop_files.written(self.path, key, new_value))
 
-    def undo(self, key, known):
+    def undo(self, key, setting):
         """What was there before; what somebody changed since stays, without the word that was added to a list."""
         current = self.values().get(key)
         if current is None:
             return
         words = hadoop_files.words(current)
-        if current == known["ours"]:
-            self.put(key, known["before"])
-        elif known["list"] and known["wanted"] in words:
-            remainder = ",".join(word for word in words if word != known["wanted"])
+        if current == setting["ours"]:
+            self.put(key, setting["before"])
+        elif setting["list"] and setting["wanted"] in words:
+            remainder = ",".join(word for word in words if word != setting["wanted"])
             self.put(key, hadoop_files.written(self.path, key, remainder) if remainder else None)
 
     def put(self, key, raw):

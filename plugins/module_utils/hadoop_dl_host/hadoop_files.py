@@ -101,10 +101,10 @@ class Reader(object):
             prop.final = self.text.strip() == "true"
 
 
-def effective(found):
+def effective(all_properties):
     """Name -> the property that counts: the last one with a value, unless an earlier one is final."""
     properties = {}
-    for prop in found:
+    for prop in all_properties:
         if prop.name and prop.value is not None and not (prop.name in properties and properties[prop.name].final):
             properties[prop.name] = prop
     return properties

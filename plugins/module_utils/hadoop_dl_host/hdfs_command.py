@@ -105,11 +105,11 @@ class Hdfs(object):
             )
         return output
 
-    def put_whole(self, put, path):
-        """Put a file for everyone: put(draft) writes it, and it has its own name only if it is complete. Another host may do the same at this moment."""
+    def put_whole(self, upload, path):
+        """Put a file for everyone: upload(draft) writes it, and it has its own name only if it is complete. Another host may do the same at this moment."""
         draft = "%s.uploading-%s" % (path, uuid.uuid4().hex[:12])
         try:
-            put(draft)
+            upload(draft)
             self.must(["-chmod", "644", draft])
             self.must(["-mv", draft, path])
         except BaseException as problem:  # also if a user interrupts it

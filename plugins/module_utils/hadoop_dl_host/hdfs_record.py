@@ -23,7 +23,7 @@ def add(path, names, directories, user):
     record = read(path)
     new_record = {
         "files": sorted(set(record["files"] + names)),
-        "directories": sorted(set(record["directories"] + directories), key=lambda one: (-one.count("/"), one)),
+        "directories": sorted(set(record["directories"] + directories), key=lambda name: (-name.count("/"), name)),
         "user": user,
     }
     whole_files.make_directory(os.path.dirname(path))

@@ -88,10 +88,10 @@ class Wheels(Hdfs):
         reason = answer(output) if status else "files of another size"
         return remaining_entries, "`hdfs dfs -get` answered: %s" % reason if remaining_entries else ""
 
-    def publish(self, entries, kept, local, fetch, record, replication):
+    def publish(self, entries, digests, local, fetch, record, replication):
         """Put what is missing there, and remove the wheels that no lock needs, whoever put them there; the names of both.
 
-        fetch: gets one entry from the mirror into a directory, verified. kept: sha256 of every wheel that is still needed.
+        fetch: gets one entry from the mirror into a directory, verified. digests: sha256 of every wheel that is still needed.
         """
         sizes, is_there = self.look()
         missing_entries = largest_first(entry for entry in entries if sizes.get(self.path(entry)) != entry["size"])
@@ -111,7 +111,7 @@ class Wheels(Hdfs):
             paths = [os.path.join(local, name_of(entry)) for entry in missing_entries]
             self.must(READABLE + copies + ["-put", "-f"] + paths + [self.directory], limit(missing_entries) + PUT)
         names = dict((path, os.path.basename(path)) for path in sizes)
-        old_paths = sorted(path for path in names if WHEEL.match(names[path]) and names[path][:64] not in kept)
+        old_paths = sorted(path for path in names if WHEEL.match(names[path]) and names[path][:64] not in digests)
         if old_paths:
             self.must(["-rm", "-f", "-skipTrash"] + old_paths)
             hdfs_record.forget(record, old_paths)

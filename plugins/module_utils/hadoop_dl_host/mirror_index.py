@@ -129,7 +129,7 @@ def open_url(url, headers=None, host_ca=None):
         raise MirrorError("%s. Correct %s." % (problem, variable)) from problem
 
 
-def patiently(what, url, action, pause=time.sleep, ca="SSL_CERT_FILE in mirror_environment"):
+def patiently(title, url, action, pause=time.sleep, ca="SSL_CERT_FILE in mirror_environment"):
     """Run action() until it succeeds; give up after ATTEMPTS failures in a row that gained nothing. ca: where its CA bundle is named.
 
     action returns normally, or raises; it may carry `gained` on the exception when bytes arrived before it.
@@ -148,7 +148,7 @@ def patiently(what, url, action, pause=time.sleep, ca="SSL_CERT_FILE in mirror_e
                 }.get(error.code, "Contact whoever runs the index.")
                 raise MirrorError(
                     "%s is required, but %s answers %s %s. %s"
-                    % (what, without_secrets(url), error.code, error.reason, hint)
+                    % (title, without_secrets(url), error.code, error.reason, hint)
                 ) from error
             last = "%s %s" % (error.code, error.reason)
             gained = False
@@ -163,13 +163,13 @@ def patiently(what, url, action, pause=time.sleep, ca="SSL_CERT_FILE in mirror_e
             if "CERTIFICATE_VERIFY_FAILED" in str(getattr(error, "reason", error)):
                 raise MirrorError(
                     "%s is required, but the certificate of %s is not trusted (%s). Name the CA bundle with %s."
-                    % (what, without_secrets(url), getattr(error, "reason", error), ca)
+                    % (title, without_secrets(url), getattr(error, "reason", error), ca)
                 ) from error
             last = str(getattr(error, "reason", error)) or type(error).__name__
             if "Tunnel connection failed: 407" in last:
                 raise MirrorError(
                     "%s is required, but the proxy in front of %s answers 407. Give the proxy's user and password in "
-                    "mirror_environment." % (what, without_secrets(url))
+                    "mirror_environment." % (title, without_secrets(url))
                 ) from error
             gained = getattr(error, "gained", False)
         failures = 1 if gained else failures + 1
@@ -177,7 +177,7 @@ def patiently(what, url, action, pause=time.sleep, ca="SSL_CERT_FILE in mirror_e
             raise MirrorError(
                 "%s is required, but %s did not deliver it in %d attempts (last: %s). Check network, proxy and DNS of this "
                 "host (mirror_environment), then run the same command again: it continues."
-                % (what, without_secrets(url), ATTEMPTS, last)
+                % (title, without_secrets(url), ATTEMPTS, last)
             )
         pause(min(30, 2 ** (failures - 1)))
 

@@ -25,13 +25,13 @@ def project_of(name):
     return lock_lines.canonical(match.group(1)) if match else None
 
 
-def pages(held):
-    """Path below the mirror's directory -> text of every page. held: path -> row of the manifest."""
+def pages(manifest):
+    """Path below the mirror's directory -> text of every page. manifest: path -> row of the manifest."""
     projects = {}
-    for path in sorted(held):
+    for path in sorted(manifest):
         project = project_of(path.partition("/")[2]) if path.startswith("wheels/") else None
         if project:
-            projects.setdefault(project, []).append((path, held[path]["sha256"]))
+            projects.setdefault(project, []).append((path, manifest[path]["sha256"]))
     if not projects:
         return {}
     page_texts = {FOLDER + "/" + PAGE: _page((project + "/", project) for project in sorted(projects))}
@@ -50,9 +50,9 @@ def _page(links):
     return "<!DOCTYPE html>\n%s\n<html><head>%s</head><body>\n%s</body></html>\n" % (MARK, head, "".join(lines))
 
 
-def write(root, held):
+def write(root, manifest):
     """Make the pages those of the manifest; whether one changed. Pages that are not of this project are kept."""
-    page_texts = pages(held)
+    page_texts = pages(manifest)
     changed = remove(root, set(page_texts))
     for path, text in sorted(page_texts.items()):
         place = os.path.join(root, path)
@@ -63,11 +63,11 @@ def write(root, held):
     return changed
 
 
-def remove(root, kept=()):
+def remove(root, current_paths=()):
     """Remove the pages that write() wrote, but these, and their directories; whether there was one."""
     folder, changed = os.path.join(root, FOLDER), False
     for path in written(root):
-        if path not in kept:
+        if path not in current_paths:
             os.unlink(os.path.join(root, path))
             changed = True
     for directory in [os.path.join(folder, name) for name in _names(folder)] + [folder]:

@@ -8,10 +8,12 @@ from . import mirror_files
 BUILT = "built/"  # of earlier versions, which built wheels of source distributions: nothing needs them
 
 
-def held_of(artifacts, held):
+def held_of(artifacts, manifest):
     """Paths of the manifest's rows that are one of these artifacts, or below built/; sorted."""
     hashes = {"%(folder)s/%(name)s" % artifact: artifact["sha256"] for artifact in artifacts}
-    return sorted(path for path, row in held.items() if path.startswith(BUILT) or hashes.get(path) == row.get("sha256"))
+    return sorted(
+        path for path, row in manifest.items() if path.startswith(BUILT) or hashes.get(path) == row.get("sha256")
+    )
 
 
 def prune(root, artifacts, dry=False):

@@ -22,8 +22,8 @@ def problems(artifacts, url, index_url=None, ca=""):
     def shortly(seconds):
         time.sleep(min(seconds, 1))
 
-    def patiently(what, place, action):
-        return index.patiently(what, place, action, shortly, "mirror_ca")
+    def patiently(title, place, action):
+        return index.patiently(title, place, action, shortly, "mirror_ca")
 
     def size_at(place):
         with index.open_url(place, {"Range": "bytes=0-0", "Accept-Encoding": "identity"}, ca) as answer:

@@ -144,12 +144,12 @@ class Maker(object):
     def check_programs(self):
         check_programs()
 
-    def write_record(self, draft, files, elsewhere):
+    def write_record(self, draft, files, system_packages):
         """The set is complete with it."""
         record = {
             "request": digest(self.request()),
             "packages": {name: whole_files.sha256_of(os.path.join(draft, name)) for name in files},
-            "elsewhere": elsewhere,
+            "elsewhere": system_packages,
         }
         whole_files.write_json(os.path.join(draft, RECORD), record)
 
@@ -175,9 +175,9 @@ class Maker(object):
         self.write_record(draft, files, system_packages)
         return system_packages
 
-    def keep(self, draft, chosen):
+    def keep(self, draft, packages):
         """What the served set has already is not fetched again. Only the same bytes are linked: dnf writes into a file that differs."""
-        for package in chosen:
+        for package in packages:
             name = os.path.basename(package.location)
             served_path = os.path.join(self.place, name)
             if not FILE.match(name) or not os.path.isfile(served_path):
@@ -185,12 +185,14 @@ class Maker(object):
             if binascii.hexlify(package.chksum[1]).decode("ascii") == whole_files.sha256_of(served_path):
                 os.link(served_path, os.path.join(draft, name))
 
-    def fetch(self, base, chosen):
+    def fetch(self, base, packages):
         import dnf.exceptions
 
-        self.say("%s: %d packages, %d MB" % (self.name, len(chosen), sum(rpm.downloadsize for rpm in chosen) // 10**6))
+        self.say(
+            "%s: %d packages, %d MB" % (self.name, len(packages), sum(rpm.downloadsize for rpm in packages) // 10**6)
+        )
         try:
-            base.download_packages(chosen)
+            base.download_packages(packages)
         except (dnf.exceptions.Error, OSError) as error:
             raise SetError(
                 "The packages of the set %s could not be fetched: %s" % (self.name, one_line(error))
@@ -295,22 +297,22 @@ def closure(base, name, specs):
     return [packages[key] for key in sorted(packages)], sorted(system_packages)
 
 
-def required(base, requirement, chosen, elsewhere):
+def required(base, requirement, packages, system_packages):
     """What a requirement adds to the chosen packages. Of a condition (A if B) it is A."""
     text = str(requirement)
     available = of_this_machine(base.sack.query().available())
     if text.startswith("("):
         names = set(WORD.findall(text.partition(" if ")[0])) - OPERATORS
-        names -= set(package.name for package in chosen.values())
+        names -= set(package.name for package in packages.values())
         return newest(available.filter(name=sorted(names)))
     providers = list(available.filter(provides=requirement)) or (
         list(available.filter(file=text)) if text.startswith("/") else []
     )
-    if any(str(package) in chosen for package in providers):
+    if any(str(package) in packages for package in providers):
         return []
     if not providers:
         if re.match(r"^[A-Za-z0-9][\w.+-]*( |$)", text) and ".so" not in text:
-            elsewhere.add(text)
+            system_packages.add(text)
         return []
     namesakes = [package for package in providers if package.name == text.split()[0]]
     best = max(namesakes or providers, key=lambda package: (-len(package.name), package))
@@ -335,9 +337,9 @@ def newest(query):
     return list(query.latest())
 
 
-def shown(names, what, most=5):
+def shown(names, title, most=5):
     suffix = " and %d more" % (len(names) - most) if len(names) > most else ""
-    return "%s: %s%s" % (what, ", ".join(names[:most]), suffix) if names else ""
+    return "%s: %s%s" % (title, ", ".join(names[:most]), suffix) if names else ""
 
 
 def one_line(error):

@@ -159,11 +159,11 @@ class Build(object):
             handle.flush()
             return self.call(argv, seconds, handle.fileno(), variables)
 
-    def need(self, answer, what):
+    def need(self, answer, requirement):
         if answer.problem:
             if self.is_full("\n".join((answer.output, answer.error, self.last_logged()))):
                 raise Failed(self.full())
-            raise Failed("%s, but %s. The log is %s." % (what, answer.problem, self.log))
+            raise Failed("%s, but %s. The log is %s." % (requirement, answer.problem, self.log))
         return answer.output
 
     def make(self, path):

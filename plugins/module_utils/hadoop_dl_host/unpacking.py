@@ -39,10 +39,10 @@ class Job(object):
 class Unpacking(object):
     """with Unpacking(...) as unpacking: rows = unpacking.wheels(...)"""
 
-    def __init__(self, component, site, python, known, compiler):
-        """site: relative to the tree. python: of scripts. known: sealed_files.known_wheels()."""
+    def __init__(self, component, site, python, known_wheels, compiler):
+        """site: relative to the tree. python: of scripts. known_wheels: sealed_files.known_wheels()."""
         self.component, self.tree, self.site, self.python = component, component.tree, site, python
-        self.known, self.compiler = known, compiler
+        self.known, self.compiler = known_wheels, compiler
         self.archives = threading.local()
         self.opened = []
         self.listed = {}

@@ -42,7 +42,7 @@ class Installation(object):
         self.file, self.site, self.python = file, site, python
         self.information, self.points = information, points
 
-    def finish(self, root, written):
+    def finish(self, root, files):
         """Write what belongs to this installation: scripts of entry points, INSTALLER, RECORD; path -> (sha256, size)."""
         more = {}
         for name, module, function in self.entry_points():
@@ -51,7 +51,7 @@ class Installation(object):
         information = self.site + "/" + self.information
         more[information + "/INSTALLER"] = write(root, information + "/INSTALLER", INSTALLER.encode("utf-8"))
         record = information + "/RECORD"
-        rows = [_row(path, self.site, *row) for path, row in list(written.items()) + list(more.items())]
+        rows = [_row(path, self.site, *row) for path, row in list(files.items()) + list(more.items())]
         rows.append("%s/RECORD,,\n" % _quoted(self.information))
         more[record] = write(root, record, "".join(sorted(rows)).encode("utf-8"))
         return more

@@ -81,10 +81,10 @@ def running(nodes):
     return numbers
 
 
-def is_named(node, wanted):
+def is_named(node, names):
     """Whether it is the node of a host with one of these names; a name without a domain is enough."""
     name = "%s" % node.get("nodeHostName")
-    return name in wanted or name.split(".")[0] in wanted
+    return name in names or name.split(".")[0] in names
 
 
 def applications(address, node):
