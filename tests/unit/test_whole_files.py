@@ -64,10 +64,31 @@ def test_the_draft_of_a_running_process_is_told_from_that_of_a_killed_one() -> N
     assert not whole_files.is_being_written("cudnn.new")
 
 
-def test_a_directory_that_another_process_makes_first_is_there(tmp_path: Path) -> None:
-    for _ in range(2):  # without a look before: the second fails like one that comes too late
+def test_files_of_processes_that_ended_are_removed_and_those_of_running_ones_stay(tmp_path: Path) -> None:
+    path = tmp_path / "spark[1].tgz"
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    for number in (ended.pid, os.getppid(), os.getpid()):  # an ended process may have had this one's number
+        Path(f"{path}-{number}").touch()
+    assert whole_files.own_name(str(path)) == f"{path}-{os.getpid()}"
+    assert os.listdir(tmp_path) == [f"spark[1].tgz-{os.getppid()}"]
+
+
+def test_all_users_may_enter_a_directory_whatever_the_umask_is(tmp_path: Path) -> None:
+    mask = os.umask(0o077)
+    try:
         whole_files.make_directory(str(tmp_path / "a/b"))
-        assert (tmp_path / "a/b").is_dir()
+    finally:
+        assert os.umask(mask) == 0o077
+    assert [(tmp_path / name).stat().st_mode & 0o777 for name in ("a", "a/b")] == [0o755, 0o755]
+
+
+def test_a_directory_that_another_process_makes_first_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a").mkdir()
+    answers = iter([False, True])  # before and after the other process
+    monkeypatch.setattr(whole_files.os.path, "isdir", lambda path: next(answers))
+    whole_files.make_directory(str(tmp_path / "a"))
+    assert list(answers) == []
 
 
 def test_a_directory_whose_name_a_file_has_is_an_error(tmp_path: Path) -> None:

@@ -8,7 +8,6 @@ from __future__ import absolute_import, division, print_function
 
 import base64
 import errno
-import glob
 import hashlib
 import netrc
 import os
@@ -303,10 +302,7 @@ def _clock_hint(error):
 
 def fetch(url, path, sha256, size=0, seconds=3600, ca=None, proxied=False, mode=0o600):
     """Have the file at path, or raise DownloadError and leave what was there. Only the right bytes get this name."""
-    display_url, part = without_secrets(url), "%s.part-%d" % (path, os.getpid())
-    for old_part in glob.glob(re.sub(r"([*?[])", r"[\1]", path) + ".part-*"):
-        if not whole_files.is_being_written(old_part):
-            os.unlink(old_part)
+    display_url, part = without_secrets(url), whole_files.own_name(path + ".part")
 
     def leave_space():
         space = os.statvfs(part)

@@ -24,6 +24,7 @@ import json
 import os
 import time
 
+from . import whole_files
 from .processes import clock
 
 ROOT = "/opt/deeplearning"
@@ -103,24 +104,13 @@ class HostLock(object):
         """The lock's file, with its directory. Who removes both may do so between the two steps."""
         tries = 0
         while True:
-            self._make_root()
+            whole_files.make_directory(self.root)
             tries += 1
             try:
                 return os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
             except (IOError, OSError) as error:
                 if error.errno != errno.ENOENT or tries == 3:
                     raise
-
-    def _make_root(self):
-        if not os.path.isdir(self.root):
-            mask = os.umask(0o022)
-            try:
-                os.makedirs(self.root, 0o755)
-            except (IOError, OSError) as error:
-                if error.errno != errno.EEXIST:
-                    raise
-            finally:
-                os.umask(mask)
 
     def _is_current(self):
         try:

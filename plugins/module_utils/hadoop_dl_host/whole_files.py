@@ -7,6 +7,7 @@ import glob
 import hashlib
 import json
 import os
+import re
 import stat
 
 CHUNK = 1 << 20
@@ -55,12 +56,17 @@ def write_json(path, value, mode=0o644):
 
 
 def make_directory(path):
-    """Make a directory that all users may enter, with its parents. Another process may make it at the same moment."""
+    """Make a directory that all users may enter, with its parents, whatever the umask is. Another process may make it at the same moment."""
+    if os.path.isdir(path):
+        return
+    mask = os.umask(0o022)
     try:
         os.makedirs(path, 0o755)
     except (IOError, OSError):
         if not os.path.isdir(path):
             raise
+    finally:
+        os.umask(mask)
 
 
 def access_of(path):
@@ -87,11 +93,12 @@ def sync_tree(directory):
 
 
 def own_name(path):
-    """The path with this process's number; what killed processes left under others is removed."""
-    for draft in glob.glob(path + "-*"):
-        if not is_being_written(draft):
+    """The path with this process's number. Files of processes that ended are removed, also one that had this number."""
+    own = "%s-%d" % (path, os.getpid())
+    for draft in glob.glob(re.sub(r"([*?[])", r"[\1]", path) + "-*"):
+        if draft == own or not is_being_written(draft):
             os.unlink(draft)
-    return "%s-%d" % (path, os.getpid())
+    return own
 
 
 def is_being_written(draft):

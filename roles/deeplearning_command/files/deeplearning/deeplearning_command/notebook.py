@@ -129,7 +129,8 @@ def write(path, spec):
             "%s is not by deeplearning kernel, and stays. Name another kernel: deeplearning kernel NAME." % path
         )
     try:
-        whole_files.make_directory(os.path.dirname(path))
+        if not os.path.isdir(os.path.dirname(path)):
+            os.makedirs(os.path.dirname(path))  # the user's, with the user's umask
         whole_files.write_json(path, spec)
     except (IOError, OSError) as error:
         raise NotReady("%s must be writable and have room, but the system answers: %s." % (path, error))
