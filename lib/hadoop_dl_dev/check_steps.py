@@ -166,6 +166,7 @@ def e2e_steps(repo: Path, stack: str) -> list[list[Step]]:
 
     up = ("scripts/demo", "up", "--name", cluster.name, "--stack", stack, *(["--kerberos"] if cluster.kerberos else []))
     setup = [
+        step("earlier cluster", *down),  # a killed run, of another checkout too, leaves nodes of the same names
         step("cluster", *up),
         step("site.yml --check", *play),
         step("nothing was made", *absent),

@@ -64,10 +64,13 @@ def test_make_knows_the_target(command: str) -> None:
 
 @pytest.mark.parametrize("stack", check_steps.STACKS)
 def test_what_is_printed_is_what_the_end_to_end_tests_run(stack: str) -> None:
-    """But for the status and the shell, which tests/e2e types, and with Kerberos the suite, which test_kerberos.py starts; the removal comes last."""
+    """But for the status and the shell, which tests/e2e types, and with Kerberos the suite, which test_kerberos.py starts.
+
+    The removal comes first, because a killed run leaves nodes, and last.
+    """
     steps = [" ".join(step.command) for part in check_steps.e2e_steps(images.REPOSITORY, stack) for step in part]
     cluster = check_steps.e2e_cluster(stack)
     demo_command, _status, _shell, verify, removal = commands(cluster)
-    expected = [demo_command, removal] if cluster.kerberos else [demo_command, verify, removal]
-    assert [step for step in steps if step in (demo_command, verify, removal)] == expected
-    assert steps[-1] == removal
+    used = [demo_command] if cluster.kerberos else [demo_command, verify]
+    assert [step for step in steps if step in (demo_command, verify, removal)] == [removal, *used, removal]
+    assert (steps[0], steps[-1]) == (removal, removal)
