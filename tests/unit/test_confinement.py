@@ -325,6 +325,17 @@ def test_numbers_of_accounts_groups_and_processes_are_not_used(monkeypatch) -> N
         sleeper.wait()
 
 
+def test_processes_are_ended_although_the_accounts_of_the_host_give_no_answer(monkeypatch) -> None:
+    monkeypatch.setattr(confinement, "has_account", lambda number: pytest.fail("the accounts were read"))
+    sleeper = subprocess.Popen(["/bin/sleep", "60"], user=confinement.NUMBERS[0])
+    try:
+        confinement.end_processes(confinement.NUMBERS[0])
+        assert sleeper.wait(5) == -signal.SIGKILL
+    finally:
+        sleeper.kill()
+        sleeper.wait()
+
+
 def test_only_processes_of_confined_programs_are_ended() -> None:
     with pytest.raises(confinement.NotConfined, match="0 is no user number of confined programs"):
         confinement.end_processes(0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -85,8 +86,16 @@ def test_an_endless_answer_of_unknown_size_leaves_space_to_others(
     index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(downloads, "KEPT_FREE", 1 << 60)
-    with pytest.raises(downloads.DownloadError, match="MB free, but the file system is full. Free some space"):
+    with pytest.raises(OSError, match="MiB must stay free") as caught:
         fetch(index, tmp_path, "endless", size=0)
+    assert caught.value.errno == errno.ENOSPC
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_bundle_of_this_host_that_cannot_be_read_is_not_the_servers_fault(tmp_path: Path) -> None:
+    with pytest.raises(downloads.DownloadError, match=f"{tmp_path}/ca.pem must be a file with certificates") as caught:
+        downloads.fetch("https://127.0.0.1:9/spark", str(tmp_path / NAME), SHA256, ca=str(tmp_path / "ca.pem"))
+    assert "curl" not in str(caught.value)
 
 
 def test_a_password_in_the_address_is_not_shown(index: Index, tmp_path: Path) -> None:
@@ -138,7 +147,7 @@ def received(python: str, index: Index, *faults: str) -> object:
         ("truncate", f"the answer ended after {len(CONTENT) // 2} of {len(CONTENT)} bytes"),
         ("404", "status 404"),
         ("503", "status 503"),
-        ("redirect", "a redirect to another server"),
+        ("redirect", "a redirect to another server (http://localhost:"),
         ("around", "redirects in a loop"),
     ],
 )

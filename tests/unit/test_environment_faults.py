@@ -341,7 +341,7 @@ def impatient(monkeypatch):
         ("404", "status 404"),
         ("503", "status 503"),
         ("endless", r"got \w+, more than \d+ bytes"),
-        ("redirect", r"a redirect to another server \(localhost"),
+        ("redirect", r"a redirect to another server \(http://localhost"),
         ("trickle", r"not complete in the time allowed"),
         ("hang", r"not complete in the time allowed|timed out"),
     ],

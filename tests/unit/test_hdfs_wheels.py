@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import time
 from pathlib import Path
 from typing import Any
@@ -91,6 +93,21 @@ def test_an_environment_comes_from_hdfs_and_leaves_no_download(cluster: Cluster)
     before = len(cluster.hdfs.actions)
     assert cluster.run("read")["problem"] == ""
     assert len(cluster.hdfs.actions) == before, "an environment that is there needs nothing of HDFS"
+
+
+def test_environments_may_have_a_file_system_of_their_own(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    rename = os.rename
+
+    def rename_within_one(source: str, target: str) -> None:
+        if str(source).startswith(str(cluster.staged)) and not str(target).startswith(str(cluster.staged)):
+            raise OSError(errno.EXDEV, os.strerror(errno.EXDEV))
+        rename(source, target)
+
+    cluster.published()
+    assert cluster.run("read")["problem"] == ""
+    monkeypatch.setattr(os, "rename", rename_within_one)
+    cluster.site.everything()
+    assert cluster.fetched == []
 
 
 def test_a_wheel_with_other_bytes_comes_from_the_mirror_and_is_named(cluster: Cluster) -> None:

@@ -122,7 +122,7 @@ class Redirects(HTTPRedirectHandler):
     def redirect_request(self, req, fp, code, msg, headers, newurl):
         same_server = server_of(newurl) == server_of(req.get_full_url())
         if not same_server and not self.elsewhere:
-            server = urlsplit(newurl).netloc.rpartition("@")[2]
+            server = "%s://%s" % (urlsplit(newurl).scheme, urlsplit(newurl).netloc.rpartition("@")[2])
             raise DownloadError("a redirect to another server (%s), which is not followed" % server, True)
         code = 307 if code == 308 else code  # what Python 2.7 and 3.6 know
         following = HTTPRedirectHandler.redirect_request(self, req, fp, code, msg, headers, newurl)
@@ -301,17 +301,18 @@ def _clock_hint(error):
 
 
 def fetch(url, path, sha256, size=0, seconds=3600, ca=None, proxied=False, mode=0o600):
-    """Have the file at path, or raise DownloadError and leave what was there. Only the right bytes get this name."""
+    """Have the file at path, or raise DownloadError, or OSError of this host's disk, and leave what was there.
+
+    Only the right bytes get this name.
+    """
     display_url, part = without_secrets(url), whole_files.own_name(path + ".part")
+    if urlsplit(url).scheme == "https":
+        trust(ca)  # what is wrong with the bundle is no answer of the server
 
     def leave_space():
         space = os.statvfs(part)
         if space.f_bavail * space.f_frsize < KEPT_FREE:
-            raise DownloadError(
-                "%s must leave %d MB free, but the file system is full. Free some space and run again"
-                % (os.path.dirname(path), KEPT_FREE >> 20),
-                True,
-            )
+            raise OSError(errno.ENOSPC, "%d MiB must stay free" % (KEPT_FREE >> 20), os.path.dirname(path))
 
     try:
         with create(part) as sink:

@@ -43,7 +43,7 @@ def require(directory, size, files):
 def explained(error, directory):
     """The error's text; with what is free if it says "no space": inodes end before bytes do, and then df shows room."""
     text = str(error)
-    if os.strerror(errno.ENOSPC) not in text or "needs" in text:
+    if os.strerror(errno.ENOSPC) not in text:
         return text
     space, inodes = free(directory)
     return "%s (%s has %d MB and %s inodes free)" % (

@@ -31,8 +31,8 @@ def has(directory, entry):
 def take(directory, entry, path):
     """Move the wheel to path; whether it was there."""
     try:
-        os.rename(os.path.join(directory, name_of(entry)), path)
-    except OSError as error:
+        shutil.move(os.path.join(directory, name_of(entry)), path)  # environments may have a file system of their own
+    except (IOError, OSError) as error:
         if error.errno not in (errno.ENOENT, errno.ENOTDIR):
             raise
         return False
