@@ -337,13 +337,8 @@ def impatient(monkeypatch):
     [
         ("flip", r"must have the sha256 of the lock\. six.* has other bytes \(expected \w+, \d+ bytes; got \w+"),
         ("login", "has other bytes"),
-        ("truncate", r"the answer ended after \d+ of \d+ bytes"),
-        ("404", "status 404"),
-        ("503", "status 503"),
         ("endless", r"got \w+, more than \d+ bytes"),
-        ("redirect", r"a redirect to another server \(http://localhost"),
         ("trickle", r"not complete in the time allowed"),
-        ("hang", r"not complete in the time allowed|timed out"),
     ],
 )
 @pytest.mark.usefixtures("impatient")
@@ -356,12 +351,6 @@ def test_what_a_server_may_answer_is_bounded_and_reported(with_pip, fault, words
     assert "the active environment is unchanged" in str(error.value).lower()
     assert not list(with_pip.packages.glob("six*"))
     with_pip.mirror.faults.clear()
-    assert with_pip.install("tensorflow")["changed"] is True
-
-
-@pytest.mark.usefixtures("impatient")
-def test_a_fault_that_passes_is_survived(with_pip):
-    with_pip.mirror.faults[wheel_of(with_pip, "six")] = ["503", "truncate"]
     assert with_pip.install("tensorflow")["changed"] is True
 
 
