@@ -6,7 +6,9 @@ import errno
 import hashlib
 import json
 import os
+import socketserver
 import subprocess
+import threading
 import time
 from pathlib import Path
 
@@ -153,6 +155,38 @@ def received(python: str, index: Index, *faults: str) -> object:
 )
 def test_a_download_ends_in_time_with_the_reason(index, python, fault, reason):
     assert reason in str(received(python, index, *[fault] * 9))
+
+
+class Endless(socketserver.StreamRequestHandler):
+    """A proxy, or a server that speaks TLS: its answer never ends, and each read gets a byte."""
+
+    def handle(self) -> None:
+        proxy = self.rfile.peek(1)[:1] == b"C"  # CONNECT
+        record = bytes([22, 3, 3, 64, 0]) + bytes([2, 0, 63, 0])  # of 16 KB, with the server's first answer
+        content = b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 10**4 if proxy else record + bytes(10**4)
+        try:
+            for begin in range(len(content)):
+                self.wfile.write(content[begin : begin + 1])
+                time.sleep(0.1)
+        except OSError:
+            return
+
+
+@pytest.mark.parametrize("python", HOST_PYTHONS)
+@pytest.mark.parametrize("behind", ["proxy", "server"])
+def test_a_connection_that_is_never_made_ends_in_time(python: str, behind: str) -> None:
+    """No read of it waits long, so only the limit of the whole download ends it."""
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Endless) as server:
+        server.daemon_threads = True
+        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+        address = f"127.0.0.1:{server.server_address[1]}"
+        url = f"https://{address if behind == 'server' else 'example.com'}/"
+        proxies = {"https_proxy": f"http://{address}" if behind == "proxy" else "", "no_proxy": ""}
+        command = [python, "-B", "-c", AS_ON_A_HOST + FETCH.replace("+ 2", "+ 2, proxied=True"), UTILITIES, url, "9"]
+        environment = {**os.environ, **proxies}
+        completed = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=8, check=True)
+        server.shutdown()
+    assert json.loads(completed.stdout.splitlines()[-1]) == "not complete in the time allowed"
 
 
 @pytest.mark.parametrize("python", HOST_PYTHONS)

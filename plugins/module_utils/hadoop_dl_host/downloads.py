@@ -170,10 +170,10 @@ def _connections(kind, watch, **settings):
             more.update(settings)
             kind.__init__(self, host, **more)
 
-        def connect(self):
-            kind.connect(self)
-            if watch is not None:
-                watch.add(self.sock)
+        def __setattr__(self, name, value):
+            self.__dict__[name] = value
+            if name == "sock" and value is not None and watch is not None:
+                watch.add(value)  # before a proxy answers, and before the handshake
 
     return Connection
 
