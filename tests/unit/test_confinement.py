@@ -299,6 +299,27 @@ def test_whether_the_kernel_grants_a_cell_is_known_before_anything_is_fetched(
     assert (completed.stdout.strip(), completed.stderr) == (sentence, "")
 
 
+FRENCH = r"""
+from ansible.module_utils.hadoop_dl_host import forked_child, processes
+
+text = b"Op\xc3\xa9ration non permise"
+
+class Refused(forked_child.Child):
+    def enter(self):
+        raise OSError(text if str is bytes else text.decode("utf-8"))
+
+answer = processes.run(["/bin/true"], 20, prepare=Refused())
+print([answer.status, answer.error.encode("utf-8") == text + b"."])
+"""
+
+
+@pytest.mark.parametrize("python", HOST_PYTHONS)
+def test_a_refusal_in_the_hosts_own_language_is_a_sentence(python: str) -> None:
+    argv = [python, "-c", WITHOUT_ANSIBLE + FRENCH, UTILITIES]
+    completed = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
+    assert (completed.stdout.strip(), completed.stderr) == ("[125, True]", "")
+
+
 def test_a_directory_that_users_cannot_enter_is_named(cell: Cell, open_directory: Path) -> None:
     open_directory.chmod(0o700)
     with pytest.raises(confinement.NotConfined, match=rf"must be able to enter {open_directory} \(chmod o\+x\)"):

@@ -35,7 +35,8 @@ class Child(object):
         try:
             self.enter()
         except BaseException as problem:
-            os.write(2, ("%s %s." % (self.REFUSED, problem)).encode("utf-8"))
+            text = "%s %s." % (self.REFUSED, problem)
+            os.write(2, text if isinstance(text, bytes) else text.encode("utf-8"))
             os._exit(NOT_STARTED)
 
     def enter(self):
