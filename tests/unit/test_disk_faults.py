@@ -123,13 +123,13 @@ def watch_files(site: Site, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if way == "fetched":
         for path in site.root.glob("envs/*/.deeplearning/*.wheels"):
             path.unlink()
-    copy = sealed_files.Wheel.copy
+    copy = sealed_files.SealedWheel.copy
 
-    def watched(self: sealed_files.Wheel, path: str, root: str) -> bool:
+    def watched(self: sealed_files.SealedWheel, path: str, root: str) -> bool:
         site.mirror.meanwhile(os.path.basename(path))
         return bool(copy(self, path, root))
 
-    monkeypatch.setattr(sealed_files.Wheel, "copy", watched)
+    monkeypatch.setattr(sealed_files.SealedWheel, "copy", watched)
 
 
 @pytest.mark.parametrize("way", ["fetched", "copied"])

@@ -236,7 +236,7 @@ source = "lib/module.py"
 path = sealed_files.bytecode_path(source, tag)
 full = os.path.join(tree, path)
 row = (path, environment_bytes.content(full.encode()), os.path.getsize(full))
-wheel = sealed_files.Wheel(tree, "", {source: (sha256, int(size), 0o644)}, {source: row})
+wheel = sealed_files.SealedWheel(tree, "", {source: (sha256, int(size), 0o644)}, {source: row})
 print(wheel.copy(source, root), wheel.copy_bytecode(source, root))
 """
 

@@ -29,11 +29,10 @@ from . import forked_child, processes
 NUMBERS = range(60600, 61184)
 QUESTION = 60  # seconds for the accounts of a directory service
 ENDING = 20  # seconds for processes to end, and for a directory to be removed 10 times that
-MB = 1 << 20
 LIMITS = {
-    resource.RLIMIT_AS: 4096 * MB,
+    resource.RLIMIT_AS: 4096 << 20,
     resource.RLIMIT_CORE: 0,
-    resource.RLIMIT_FSIZE: 512 * MB,
+    resource.RLIMIT_FSIZE: 512 << 20,
     resource.RLIMIT_NOFILE: 1024,
     resource.RLIMIT_NPROC: 256,
 }

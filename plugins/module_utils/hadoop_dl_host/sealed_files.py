@@ -53,7 +53,7 @@ class Source(object):
             raise Unreadable(str(error))
 
 
-class Wheel(object):
+class SealedWheel(object):
     """A wheel as one sealed tree has it. files: path -> (sha256, size, mode); bytecode: source -> (path, sha256, size)."""
 
     def __init__(self, tree, information, files, bytecode):
@@ -130,7 +130,7 @@ def text_of(site, wheels):
 
 
 def known_wheels(environment, site, build):
-    """sha256 of a wheel -> its Wheels in sealed trees beside the environment, the environment's own tree first."""
+    """sha256 of a wheel -> its SealedWheels in trees beside the environment, the environment's own tree first."""
     parent = os.path.dirname(environment)
     names = [name for name in os.listdir(parent) if environment_names.TREE.match(name) and not name.startswith(".")]
     trees = [os.path.join(parent, name) for name in names]
@@ -173,7 +173,7 @@ def _listed(tree, path, expected, site, sealed, tag):
     wheels = {}
     for sha256, wheel in content["wheels"].items():
         files = dict((name, tuple(row)) for name, row in wheel["files"].items())
-        wheels[sha256] = Wheel(
+        wheels[sha256] = SealedWheel(
             tree, wheel["information"], files, _bytecode(files, sealed, tag) if tag is not None else {}
         )
     return wheels

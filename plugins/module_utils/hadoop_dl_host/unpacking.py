@@ -15,7 +15,7 @@ from multiprocessing.pool import ThreadPool  # novermin (2.7 has it)
 from . import source_wheels, wheel_files
 from .environment_packages import Refused
 
-CHUNK = 300  # files of a wheel that one thread writes at a time
+PART = 300  # files of a wheel that one thread writes at a time
 WORKERS = max(2, min(4, multiprocessing.cpu_count()))
 
 
@@ -83,7 +83,7 @@ class Unpacking(object):
         self.open(job, path)
         self.component.check_room(job.wheel.size() * 5 // 4, 2 * len(job.wheel.members))
         self.compiler.expect(job.wheel.destinations.values())
-        chunks = job.wheel.chunks(CHUNK)
+        chunks = job.wheel.chunks(PART)
         job.parts = [self.pool.apply_async(self.unpack, (job.wheel, members)) for members in chunks]
 
     def begin_copy(self, job):
@@ -91,7 +91,7 @@ class Unpacking(object):
         self.component.check_room(sum(row[1] for row in files.values()) * 5 // 4, 2 * len(files))
         self.compiler.expect(files)
         paths = sorted(files)
-        chunks = wheel_files.chunks(paths, [files[path][1] for path in paths], CHUNK)
+        chunks = wheel_files.chunks(paths, [files[path][1] for path in paths], PART)
         job.parts = [self.pool.apply_async(self.copy, (job.sealed, part)) for part in chunks]
 
     def collect(self, job):
