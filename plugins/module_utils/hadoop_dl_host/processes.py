@@ -184,8 +184,8 @@ def run(argv, seconds, environment=None, user=None, lock=None, directory="/", pr
         remark = ", and could not be killed" if process.poll() is None else ""
         problem = "%s did not end within %g s%s" % (command, seconds, remark)
     elif status != 0:
-        program_output = (error or output or "no output").splitlines()[-1]
-        problem = "%s ended with status %d: %s" % (command, status, program_output)
+        last_line = (error or output or "no output").splitlines()[-1]
+        problem = "%s ended with status %d: %s" % (command, status, last_line)
     return Answer(status, output, error, late, problem)
 
 
