@@ -89,7 +89,7 @@ OF_RUNFILE = {"driver": {"source": "runfile", "version": "535.104.05"}}
     [
         ({}, UBUNTU, ["data1 is ubuntu 22", "Nothing was changed"]),
         ({"state": "absent"}, UBUNTU, ["packages are known on RHEL 7, 8, 9"]),
-        ({"license_accepted": False}, {}, ["nvidia_license_accepted: true"]),
+        ({"license_accepted": False}, {}, ["nvidia_license_accepted: true", "nvidia_driver_license_accepted"]),
         ({"branch_max": "470"}, {}, ["10de:15f8", "branch any to 470", "550.54.15"]),
         ({"branch_max": "470"}, {"gpus": []}, ["(none on the PCI bus)"]),
         ({"branch_min": "570"}, {}, ["branch 570 to any"]),

@@ -263,7 +263,7 @@ def test_another_system_is_refused_before_anything_else(role: str) -> None:
     applies, passes, message = shared_check(role, "Check the system", host, **{f"{role}_versions": [ONE[role]]})
     assert (applies, passes) == (True, False)
     assert "on RHEL 7, 8 and 9 only, but data1 is debian 12." in message
-    assert f"set {role}_versions: none. Nothing was changed." in message
+    assert f"set {role}_versions: none (the role alone: []). Nothing was changed." in message
     inputs = {f"{role}_versions": [ONE[role]], f"{role}_state": "absent"}
     assert not shared_check(role, "Check the system", host, **inputs)[0]
 
@@ -274,7 +274,7 @@ def test_a_licence_that_nobody_accepted_is_refused(role: str) -> None:
     applies, passes, message = shared_check(role, "Check that NVIDIA's licence", {}, **inputs)
     assert (applies, passes) == (True, False)
     assert "nothing of NVIDIA's was downloaded" in message
-    assert "set nvidia_license_accepted: true." in message
+    assert f"set nvidia_license_accepted: true (the role alone: {role}_license_accepted)." in message
     assert shared_check(role, "Check that NVIDIA's licence", {}, **inputs, **{f"{role}_license_accepted": True})[1]
 
 

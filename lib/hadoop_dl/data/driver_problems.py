@@ -33,8 +33,8 @@ def request_problems(request: Request, host: GpuHost) -> Iterator[str]:
     """What the inputs say that this host cannot have."""
     if not request.license_accepted:
         yield (
-            "Installing NVIDIA's driver requires NVIDIA's licence accepted for this site, but nvidia_license_accepted is not true; nothing of "
-            "NVIDIA's was downloaded. Read https://www.nvidia.com/en-us/drivers/nvidia-license/ and set nvidia_license_accepted: true."
+            "Installing NVIDIA's driver requires its licence accepted, but nvidia_license_accepted is not true; nothing was downloaded. Read "
+            "https://www.nvidia.com/en-us/drivers/nvidia-license/ and set nvidia_license_accepted: true (the role alone: nvidia_driver_license_accepted)."
         )
     yield from branch_problems(request, host)
     compiled = host.family == "RedHat" and numbers(host.major or "") >= (8,)
