@@ -237,14 +237,8 @@ def asserted(role: str, file: str, begins: str, **variables: Any) -> tuple[bool,
 
 
 def shared_check(role: str, begins: str, host: Any, record: Any = None, **inputs: Any) -> tuple[bool, bool, str]:
-    return asserted(
-        "_cuda_package",
-        "preflight",
-        begins,
-        _cuda_package=given(role, **inputs),
-        __cuda_package_work=work(role, record, **inputs),
-        __cuda_package_host={"gpu_host": host},
-    )
+    facts = {"__cuda_package_work": work(role, record, **inputs), "__cuda_package_host": {"gpu_host": host}}
+    return asserted("_cuda_package", "preflight", begins, _cuda_package=given(role, **inputs), **facts)
 
 
 ONE = {"cuda": "12.2", "cudnn": EIGHT, "nccl": NCCL}
@@ -252,13 +246,8 @@ ONE = {"cuda": "12.2", "cudnn": EIGHT, "nccl": NCCL}
 
 @pytest.mark.parametrize("role", CALLERS)
 def test_another_system_is_refused_before_anything_else(role: str) -> None:
-    names = [
-        task["name"]
-        for task in read("_cuda_package", "tasks/preflight")
-        if not {"gpu_host_info", "ansible.builtin.stat", "ansible.builtin.slurp", "ansible.builtin.debug"} & set(task)
-        and "ansible.builtin.assert" not in task
-    ]
-    assert names == []
+    readers = {"gpu_host_info", *(f"ansible.builtin.{name}" for name in ("stat", "slurp", "debug", "assert"))}
+    assert [task["name"] for task in read("_cuda_package", "tasks/preflight") if not readers & set(task)] == []
     host = {"family": "Debian", "distribution": "debian", "major": "12"}
     applies, passes, message = shared_check(role, "Check the system", host, **{f"{role}_versions": [ONE[role]]})
     assert (applies, passes) == (True, False)
@@ -444,10 +433,23 @@ def test_the_installer_works_in_a_directory_of_its_own_and_tells_its_log(toolkit
     command = installing["locked_command"]
     argv = answer("cuda", command["argv"], **installing["vars"], __cuda_toolkit=toolkit, __cuda_file="/d/x.run")
     assert argv[:2] == ["sh", "/d/x.run"]
-    assert f"--toolkitpath=/usr/local/cuda-{toolkit}" in argv
-    assert "--tmpdir=/d/x.run.tmp" in argv
+    assert {f"--toolkitpath=/usr/local/cuda-{toolkit}", "--tmpdir=/d/x.run.tmp"} <= set(argv)
     assert answer("cuda", command["directory"], __cuda_file="/d/x.run") == "/d/x.run.tmp"
     assert ("--verbose" in argv) == verbose
+
+
+@pytest.mark.parametrize(
+    ("begins", "inputs", "words"),
+    [
+        ("Check the versions", {"cuda_versions": ["12"]}, 'such as "12.2", but has ["12"].'),
+        ("Check the default", {"cuda_default": "11.0"}, "must be one of cuda_versions (12.2), but is 11.0."),
+        ("Check that every", {"cuda_source": "runfile"}, "for each toolkit, but 12.2 has none. Add it."),
+    ],
+)
+def test_a_wrong_request_names_its_rule(begins: str, inputs: dict[str, Any], words: str) -> None:
+    assert asserted("cuda", "preflight", begins, cuda_versions=["12.2"])[1]
+    applies, passes, message = asserted("cuda", "preflight", begins, **{"cuda_versions": ["12.2"], **inputs})
+    assert (applies, passes, words in message) == (True, False, True)
 
 
 @pytest.mark.parametrize(
@@ -457,8 +459,7 @@ def test_the_installer_works_in_a_directory_of_its_own_and_tells_its_log(toolkit
 def test_a_directory_in_the_place_of_the_link_is_refused(stat: dict[str, bool], right: bool) -> None:
     variables = {"__cuda_link_stat": {"stat": stat}, "__cuda_package_work": {"requested": ["12.2"]}}
     applies, passes, message = asserted("cuda", "preflight", "Check that /usr/local/cuda", **variables)
-    assert applies
-    assert passes is right
+    assert (applies, passes) == (True, right)
     assert "on data1 it is no link: it was not touched" in message
 
 
@@ -467,9 +468,8 @@ def test_a_directory_in_the_place_of_the_link_is_refused(stat: dict[str, bool], 
     [(["12.2"], "runfile", ["12.2"]), (["12.2"], "package", []), (["12.4"], "runfile", [])],
 )
 def test_a_toolkit_does_not_change_its_source(versions: list[str], source: str, refused: list[str]) -> None:
-    record = {"cuda": ["12.2"], "cuda_source": "package"}
     inputs = {"cuda_versions": versions, "cuda_source": source}
-    assert work("cuda", record, **inputs)["other_source"] == refused
+    assert work("cuda", {"cuda": ["12.2"], "cuda_source": "package"}, **inputs)["other_source"] == refused
     assert work("cuda", None, **inputs)["other_source"] == []
 
 
