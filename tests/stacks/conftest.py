@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import pytest
@@ -53,9 +53,9 @@ class Installed:
 _nodes: dict[str, Node] = {}
 
 
-def node_of(image: str) -> Node:
+def node_of(image: str, requested: Sequence[str]) -> Node:
     if image not in _nodes:
-        _nodes[image] = Node(image, borrowed())
+        _nodes[image] = Node(image, borrowed(), requested)
     if not _nodes[image].started:
         _nodes[image].start()
     return _nodes[image]
@@ -135,7 +135,7 @@ def lock(request: pytest.FixtureRequest) -> Iterator[Installed]:
     stack, python = stacks.load_stack(request.param[0]), request.param[1]
     environment = Installed(stack, python)
     mirror.fetch_artifacts(stack.artifacts(python), MIRROR)
-    place(environment)
+    place(environment, request.config.getoption("--image"))
     if environment.node:
         try:
             environment.node.install(environment.stack, environment.python, environment.path)
@@ -156,12 +156,12 @@ def message_of(output: str) -> str:
     return " ".join((match[1] if match else last_words(output, "")).split()).strip("'")[:400]
 
 
-def place(installed: Installed) -> None:
+def place(installed: Installed, requested: Sequence[str]) -> None:
     """Choose the node: the first image on which the lock's Python starts."""
     reasons = []
     for image in images_of(installed.stack):
         try:
-            node = node_of(image)
+            node = node_of(image, requested)
             node.interpreter(installed.python)
             installed.node = node
             return

@@ -62,14 +62,14 @@ class Node:
 
     image: str
     pythons: dict[str, Path]
-    purpose: str = "stacks"
+    requested: Sequence[str] = ()  # the images of the run: a lock may try another one, which a run beside this one uses
     site: Path = REPOSITORY / ".cache" / "test"  # of its inventory, with the site's own stacks
     started: bool = False
     serves: bool = False
 
     @property
     def name(self) -> str:
-        return f"{self.purpose}-{self.image}"
+        return "-".join(("stacks", *self.requested, self.image))
 
     def start(self) -> None:
         mounts = [f"{MIRROR}:/srv/mirror:ro", f"{REPOSITORY / 'examples' / 'digits'}:/srv/digits:ro"]

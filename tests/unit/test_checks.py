@@ -1,5 +1,6 @@
 """The runner behind `make test`: what it counts, what it stops, what it cleans up."""
 
+import runpy
 from pathlib import Path
 
 import pytest
@@ -248,6 +249,13 @@ def test_the_long_layer_begins_where_it_is_told_to(tmp_path: Path, monkeypatch: 
 def test_the_long_layer_installs_the_locks_of_every_image():
     expected_images = {images_of(name) for name in stack_names()}
     assert {step.command[3] for step in check_steps.stack_steps(check_steps.REPO)} == expected_images
+
+
+def test_steps_of_stacks_that_run_side_by_side_share_no_node() -> None:
+    node = runpy.run_path(str(check_steps.REPO / "tests" / "stacks" / "node.py"))["Node"]
+    steps = [step.command[3] for step in check_steps.stack_steps(check_steps.REPO)]
+    names = [node(image, {}, requested=[step]).name for step in steps for image in steps]
+    assert len(set(names)) == len(names)
 
 
 def images_of(name: str) -> str:
