@@ -168,8 +168,7 @@ def main():
                 exchange.recover(home, home + OLD)
             if is_whole(home, params["sha256"]):
                 module.exit_json(changed=True, marker=marker)
-        if not os.path.isdir(params["downloads"]):
-            os.makedirs(params["downloads"], 0o700)
+        whole_files.make_directory(params["downloads"], 0o700)
         whole_files.make_directory(os.path.dirname(home))
         archive = whole_files.own_name(os.path.join(params["downloads"], os.path.basename(params["url"])))
         try:

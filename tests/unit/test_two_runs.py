@@ -96,7 +96,7 @@ def test_of_two_runs_that_unpack_one_archive_the_second_finds_it_done(tmp_path: 
     inputs = arguments(tmp_path)
     processes = [start(name, **inputs) for _ in range(2)]
     answers = [answer(process) for process in processes]
-    assert not any(entry.get("failed") for entry in answers)
+    assert [entry["msg"] for entry in answers if entry.get("failed")] == []
     assert [path.name for path in (tmp_path / target).parent.iterdir()] == [Path(target).name]
 
 

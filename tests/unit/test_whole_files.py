@@ -78,14 +78,16 @@ def test_all_users_may_enter_a_directory_whatever_the_umask_is(tmp_path: Path) -
     mask = os.umask(0o077)
     try:
         whole_files.make_directory(str(tmp_path / "a/b"))
+        whole_files.make_directory(str(tmp_path / "c/d"), 0o700)
     finally:
         assert os.umask(mask) == 0o077
-    assert [(tmp_path / name).stat().st_mode & 0o777 for name in ("a", "a/b")] == [0o755, 0o755]
+    modes = [(tmp_path / name).stat().st_mode & 0o777 for name in ("a", "a/b", "c", "c/d")]
+    assert modes == [0o755, 0o755, 0o755, 0o700]
 
 
 def test_a_directory_that_another_process_makes_first_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "a").mkdir()
-    answers = iter([False, True])  # before and after the other process
+    answers = iter([False, True, True])  # the directory, its parent, and again after the other process
     monkeypatch.setattr(whole_files.os.path, "isdir", lambda path: next(answers))
     whole_files.make_directory(str(tmp_path / "a"))
     assert list(answers) == []

@@ -42,13 +42,6 @@ def missing(environment, lock):
     return missing_entries
 
 
-def make(directory):
-    """The directory, for root alone."""
-    if not os.path.isdir(directory):
-        whole_files.make_directory(os.path.dirname(directory))
-        os.mkdir(directory, 0o700)
-
-
 def largest_first(entries):
     return sorted(entries, key=lambda entry: -entry["size"])
 
@@ -78,7 +71,7 @@ class Wheels(Hdfs):
         problem = room.shortage(directory, sum(entry["size"] for entry in wheels), len(wheels))
         if problem:
             return wheels, problem
-        make(directory)
+        whole_files.make_directory(directory, 0o700)
         for entry in wheels:
             path = os.path.join(directory, name_of(entry))
             if os.path.lexists(path):
@@ -98,7 +91,7 @@ class Wheels(Hdfs):
         if missing_entries:
             new_directories = [] if is_there else self.missing_directories(self.directory)
             hdfs_record.add(record, [self.path(entry) for entry in missing_entries], new_directories, self.user)
-            make(local)
+            whole_files.make_directory(local, 0o700)
             for entry in missing_entries:
                 if not has(local, entry):
                     part = os.path.join(local, entry["file"])  # of a fetch that failed or was killed

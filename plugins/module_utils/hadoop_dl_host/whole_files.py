@@ -55,13 +55,14 @@ def write_json(path, value, mode=0o644):
     write_whole(path, json_text(value).encode("utf-8"), mode=mode)
 
 
-def make_directory(path):
-    """Make a directory that all users may enter, with its parents, whatever the umask is. Another process may make it at the same moment."""
+def make_directory(path, mode=0o755):
+    """Make a directory, and its parents, which all users may enter, whatever the umask is. Another process may make each at the same moment."""
     if os.path.isdir(path):
         return
+    make_directory(os.path.dirname(path) or ".")
     mask = os.umask(0o022)
     try:
-        os.makedirs(path, 0o755)
+        os.mkdir(path, mode)
     except (IOError, OSError):
         if not os.path.isdir(path):
             raise
