@@ -95,7 +95,7 @@ def test_an_environment_comes_from_hdfs_and_leaves_no_download(cluster: Cluster)
     assert len(cluster.hdfs.actions) == before, "an environment that is there needs nothing of HDFS"
 
 
-def test_environments_may_have_a_file_system_of_their_own(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wheels_reach_environments_on_another_file_system(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     rename = os.rename
 
     def rename_within_one(source: str, target: str) -> None:

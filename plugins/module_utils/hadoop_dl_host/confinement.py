@@ -128,7 +128,7 @@ def end_processes(number):
                 % (number, ", ".join(str(pid) for pid in pids[:10]))
             )
         # Without the accounts: a directory service that does not answer must not keep a program alive.
-        killer = next(other for other in NUMBERS if other not in user_processes)
+        killer = max(set(NUMBERS).difference(user_processes))  # refusal() has the lowest one
         child = os.fork()
         if child == 0:
             try:
