@@ -270,12 +270,13 @@ def others_results(tree: Tree) -> Measure:
 
 
 def sizes(tree: Tree) -> list[Measure]:
-    """Lines of tracked files without data: of each large directory, of the rest, of all."""
+    """Lines of tracked files without data and binary files: of each large directory, of the rest, of all."""
     counts = dict.fromkeys((*LARGE, "rest"), 0)
     for name in tree.files:
         if not name.startswith(DATA) and not (tree.root / name).is_symlink():
             top = name.partition("/")[0]
-            counts[top if top in LARGE else "rest"] += lines(tree.text(name))
+            text = tree.text(name)
+            counts[top if top in LARGE else "rest"] += 0 if "\0" in text else lines(text)
     rows = [Measure(f"lines_of_{name}", f"lines of {name}, without data", [], count) for name, count in counts.items()]
     return [*rows, Measure("lines", "lines of all that", [], sum(counts.values()))]
 

@@ -143,9 +143,12 @@ def test_limits_are_lowered_and_never_raised(checkout):
 def test_lines_are_counted_by_directory_and_data_is_not(checkout):
     (checkout / "compat").mkdir()
     (checkout / "compat/tensorflow.yml").write_text("x\n" * 99, encoding="utf-8")
-    subprocess.run(["git", "add", "compat"], cwd=checkout, check=True)
+    (checkout / "docs").mkdir()
+    (checkout / "docs/picture.png").write_bytes(b"\x89PNG\r\n\x1a\n\0\0\0\n")
+    subprocess.run(["git", "add", "compat", "docs"], cwd=checkout, check=True)
     counts = {measure.name: measure.count for measure in structure.sizes(structure.Tree(checkout))}
     assert counts["lines_of_tests"] == 500
+    assert counts["lines_of_docs"] == 0
     assert counts["lines_of_rest"] == lines_of(checkout, ".config/structure.yml", "scripts/shell")
     assert counts["lines"] == sum(count for name, count in counts.items() if name != "lines")
 
