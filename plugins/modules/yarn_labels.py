@@ -36,7 +36,6 @@ RETURN = r"""
 
 import json
 import os
-import re
 import time
 
 from ansible.module_utils.basic import AnsibleModule
@@ -44,8 +43,6 @@ from ansible.module_utils.hadoop_dl_host import processes, whole_files, yarn_adm
 from ansible.module_utils.hadoop_dl_host.host_lock import HostLock, HostLocked, unless_checking
 from ansible.module_utils.hadoop_dl_host.kerberos_login import NoLogin
 
-# A NodeManager names itself, and the name becomes a part of NODE=LABEL NODE=LABEL.
-PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*\Z")
 AS_SUPERUSER = "hdfs dfs -mkdir -p {0} && hdfs dfs -chown {1} {0}"
 
 
@@ -98,7 +95,10 @@ def changes(hosts, nodes, record):
     """Name in YARN -> (label, the one that it gets)."""
     label_changes, conflicts = {}, []
     labels = dict(record.nodes)  # YARN keeps the label of a node that it has forgotten
-    labels.update((row["nodeHostName"], label_of(row)) for row in nodes if PLAIN.match("%s" % row.get("nodeHostName")))
+    plain = [
+        row for row in nodes if yarn_nodes.NAME.match("%s" % row.get("nodeHostName"))
+    ]  # part of NODE=LABEL NODE=LABEL
+    labels.update((row["nodeHostName"], label_of(row)) for row in plain)
     for host in hosts:
         pairs = dict(row for row in labels.items() if yarn_nodes.is_named({"nodeHostName": row[0]}, host["names"]))
         for name, label in pairs.items():

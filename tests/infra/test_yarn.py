@@ -21,6 +21,10 @@ def test_its_nodemanager_runs(expected, answers):
     assert node["state"] == "RUNNING", (
         f"YARN should have the node {node['name']} RUNNING, but has it {node['state']}. {node['health']}"
     )
+    assert node["reports"], (
+        f"The NodeManager of {node['name']} should report to the ResourceManager, but has not since it registered. YARN gives it no container, and has "
+        "it as LOST after 10 minutes. Restart it."
+    )
 
 
 def test_yarn_offers_every_gpu(expected, answers):

@@ -177,6 +177,15 @@ def test_yarn_is_asked_for_the_gpus_of_the_host(
     assert all(words in outcomes[test][1] for test, words in failures.items()), outcomes
 
 
+def test_a_nodemanager_that_does_not_report_is_named(tmp_path: Path) -> None:
+    answers = {part: json.loads((ANSWERS / f"{part}.json").read_text(encoding="utf-8")) for part in ("nodes", "info")}
+    answers["nodes"]["nodes"]["node"][1]["healthReport"] = "Healthy"  # RMNodeImpl's word for it
+    with serving(lambda path: answers["nodes" if "/nodes" in path else "info"], tmp_path):
+        outcomes = suite_about_yarn(tmp_path, {"conf_dir": str(tmp_path), "gpus": 0, "names": ["data2"], "label": ""})
+    assert outcomes[RUNS][0] == verify.FAILED
+    assert "The NodeManager of data2 should report to the ResourceManager, but has not since" in outcomes[RUNS][1]
+
+
 def test_a_resourcemanager_that_does_not_answer_is_named(tmp_path: Path) -> None:
     outcomes = suite_about_yarn(tmp_path, {"conf_dir": str(tmp_path), "gpus": 1, "names": ["d"], "label": ""})
     sentence = "The ResourceManager should answer at its web address, but: yarn-site.xml names none"

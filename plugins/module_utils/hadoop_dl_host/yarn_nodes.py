@@ -7,10 +7,13 @@ https://hadoop.apache.org/docs/r3.3.6/hadoop-yarn/hadoop-yarn-site/ResourceManag
 from __future__ import absolute_import, division, print_function
 
 import json
+import re
 
 from . import yarn_cluster
 
 GPU = "yarn.io/gpu"
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,252}\Z")  # of a host; a NodeManager may call itself otherwise
+UNHEARD = "Healthy"  # the ResourceManager's own word for a node that registered and has not reported yet (RMNodeImpl of 2.7.7 to 3.3.6)
 GONE = ("DECOMMISSIONED", "LOST", "REBOOTED", "SHUTDOWN")
 
 
@@ -79,6 +82,12 @@ def running(nodes):
             for label in yarn_cluster.entries(node, None, "nodeLabels") or [""]:
                 numbers[label] = numbers.get(label, 0) + 1
     return numbers
+
+
+def reporting(nodes):
+    """Names of the nodes that have reported since they registered."""
+    heard = [node for node in nodes if node.get("state") == "RUNNING" and node.get("healthReport") != UNHEARD]
+    return sorted(set("%s" % node.get("nodeHostName") for node in heard if NAME.match("%s" % node.get("nodeHostName"))))
 
 
 def is_named(node, names):

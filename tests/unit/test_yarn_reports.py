@@ -1,0 +1,78 @@
+"""NodeManagers that never report to a restarted ResourceManager: tasks/reports.yml of the role yarn_gpu. tests/long has such NodeManagers of Hadoop."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import ansible_programs
+import host_modules
+import pytest
+import yaml
+from resource_manager import serving
+
+ROLE = ansible_programs.REPOSITORY / "roles/yarn_gpu"
+# As the ResourceManager of 3.1.1 answered: the node that was registered at its restart and whose NodeManager had no thread "Node Status Updater".
+UNHEARD = {"state": "RUNNING", "healthReport": "Healthy", "lastHealthUpdate": 1795860863558}
+HEARD = {"state": "RUNNING", "healthReport": "", "lastHealthUpdate": 1795861111772}
+
+
+def answers(nodes: Callable[[], dict[str, dict[str, Any]]]) -> Callable[[str], Any]:
+    def answer(path: str) -> Any:
+        if "/nodes" in path:
+            return {"nodes": {"node": [{"nodeHostName": name, **node} for name, node in nodes().items()]}}
+        return {"clusterInfo": {"hadoopVersion": "3.1.1"}}
+
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("node", "reports"),
+    [(HEARD, True), (UNHEARD, False), ({**HEARD, "state": "LOST"}, False), ({**UNHEARD, "state": "NEW"}, False)],
+)
+def test_a_node_reports_if_its_health_is_its_nodemanagers_own(
+    tmp_path: Path, node: dict[str, Any], reports: bool
+) -> None:
+    with serving(answers(lambda: {"data1": node, "a b": HEARD}), tmp_path):
+        answer = host_modules.run("yarn_reports", conf_dir=str(tmp_path), nodes=["data1"], patience=1)
+    assert (answer["reporting"], answer["silent"]) == ((["data1"], []) if reports else ([], ["data1"]))
+
+
+def test_a_resourcemanager_that_does_not_answer_is_a_warning(tmp_path: Path) -> None:
+    answer = host_modules.run("yarn_reports", conf_dir=str(tmp_path))
+    assert (answer["reporting"], answer["silent"]) == ([], [])
+    assert "The ResourceManager did not report its nodes (yarn-site.xml names none)." in answer["warnings"]
+
+
+@pytest.mark.parametrize("silent", ["data2", "data3"])
+def test_what_does_not_report_is_restarted_by_the_sites_command_or_named(tmp_path: Path, silent: str) -> None:
+    """data2 has the command, data3 has none."""
+    restarted = tmp_path / "restarted"
+    inventory, playbook = tmp_path / "hosts.yml", tmp_path / "play.yml"
+    hosts = {name: {} for name in ("rm", "data1", "data3")} | {
+        "data2": {"yarn_gpu_nodemanager_command": f"touch {restarted}"}
+    }
+    ansible_programs.write_inventory(inventory, dict.fromkeys(hosts, "data_nodes"), hosts)
+    variables = {
+        **yaml.safe_load((ROLE / "vars/main.yml").read_text(encoding="utf-8")),
+        "yarn_gpu_conf_dir": str(tmp_path),
+        "yarn_gpu_timeout": 10,
+        "__yarn_gpu_patience": 3,
+        "__yarn_gpu_reports": {"reporting": ["data1", silent]},
+    }
+    tasks = [{"ansible.builtin.include_tasks": str(ROLE / "tasks/reports.yml")}]
+    play = {"hosts": "rm", "gather_facts": False, "vars": variables, "tasks": tasks}
+    playbook.write_text(json.dumps([play]), encoding="utf-8")
+
+    def nodes() -> dict[str, dict[str, Any]]:
+        return {"data1": HEARD, silent: HEARD if restarted.exists() else UNHEARD}
+
+    with serving(answers(nodes), tmp_path):
+        status, output = ansible_programs.play("-i", inventory, playbook)
+    assert restarted.exists() is (silent == "data2"), output
+    assert status == (0 if silent == "data2" else 2), output
+    assert ("the restarted ResourceManager of rm, but data3 did not within 3 s" in output) is (silent == "data3"), (
+        output
+    )
