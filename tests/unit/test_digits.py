@@ -13,6 +13,7 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 import python_files
+from resource_manager import write_settings
 
 from hadoop_dl.data import stacks
 from hadoop_dl.data.locks import canonicalize_name
@@ -119,9 +120,7 @@ def test_the_driver_leaves_the_same_result_beside_the_model_and_on_its_host(
 def storage(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
     monkeypatch.syspath_prepend(str(DIRECTORY))
     monkeypatch.setenv("HADOOP_CONF_DIR", str(tmp_path))
-    (tmp_path / "core-site.xml").write_text(
-        "<configuration><property><name>fs.defaultFS</name><value>hdfs://master1:8020</value></property></configuration>"
-    )
+    write_settings(tmp_path / "core-site.xml", {"fs.defaultFS": "hdfs://master1:8020"})
     return importlib.import_module("storage")
 
 

@@ -216,21 +216,7 @@ def test_another_driver_is_the_upgrades_work() -> None:
     assert "driver 470.82.01 runs; not allowed, it will be reported" in answer.table()
 
 
-@pytest.mark.parametrize(
-    ("device", "variables", "words"),
-    [
-        ("1021", {"nvidia_driver_version": "535.104.05"}, "branch any to 470"),
-        ("15f8", {"nvidia_driver_module": "open"}, "older than Turing"),
-        ("15f8", {"nvidia_driver_version": "390.157"}, "requires driver 410.48 or later"),
-    ],
-)
-def test_what_cannot_be_is_said_before_a_host_is_touched(device: str, variables: dict[str, Any], words: str) -> None:
-    node = changed(nvidia={"gpus": [{"vendor": "10de", "device": device}]})
-    problems = made(host(node, **{**WISH, **variables})).problems
-    assert any(words in problem and problem.startswith("data1: ") for problem in problems), problems
-
-
-T4, H100, B200, B300, RTX_PRO = "1eb8", "2330", "2901", "3182", "2bb5"
+K20, T4, H100, B200, B300, RTX_PRO = "1021", "1eb8", "2330", "2901", "3182", "2bb5"
 OPEN = {"nvidia_driver_module": "open"}
 FROM_FILE = {"nvidia_driver_source": "runfile"}
 
@@ -248,6 +234,7 @@ def driver_problems(device: str, version: str, variables: dict[str, Any]) -> lis
 @pytest.mark.parametrize(
     ("device", "version", "variables", "words"),
     [
+        (K20, "535.104.05", {}, "branch any to 470"),
         (T4, "615.71.09", {}, "packages of the proprietary module end with branch 610"),
         (T4, "620.10", FROM_FILE, "the proprietary module ends with branch 615"),
         (RTX_PRO, "580.95.05", {}, "have no proprietary module"),
@@ -260,7 +247,7 @@ def driver_problems(device: str, version: str, variables: dict[str, Any]) -> lis
         (H100, "580.95.05", {}, ""),  # its NVSwitches need the fabric manager alone
     ],
 )
-def test_a_module_or_fabric_that_nobody_packages_is_refused_and_no_other(
+def test_a_branch_module_or_fabric_that_the_gpus_cannot_have_is_refused_and_no_other(
     device: str, version: str, variables: dict[str, Any], words: str
 ) -> None:
     problems = driver_problems(device, version, variables)

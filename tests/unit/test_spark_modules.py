@@ -47,8 +47,8 @@ def built(tmp_path: Path) -> tuple[Path, str]:
     return home, sha256
 
 
-def test_the_home_has_sparks_layout(tmp_path: Path) -> None:
-    home, _ = built(tmp_path)
+def test_the_home_has_sparks_layout_and_is_whole(tmp_path: Path) -> None:
+    home, sha256 = built(tmp_path)
     names = sorted(str(path.relative_to(home)) for path in home.rglob("*") if path.is_file())
     assert names == [
         ".deeplearning.json",
@@ -58,6 +58,8 @@ def test_the_home_has_sparks_layout(tmp_path: Path) -> None:
         "python/pyspark/context.py",
     ]
     assert (home / "bin/spark-submit").stat().st_mode & 0o777 == 0o755
+    assert spark_home.is_whole(str(home), sha256)
+    assert not spark_home.is_whole(str(home), "another")
 
 
 def test_downloads_of_killed_runs_are_removed(tmp_path: Path) -> None:
@@ -76,12 +78,6 @@ def test_downloads_of_killed_runs_are_removed(tmp_path: Path) -> None:
     )
     assert answer["changed"], answer
     assert sorted(path.name for path in downloads.iterdir()) == ["cuda.run", running_download]
-
-
-def test_a_whole_home_is_left_alone(tmp_path: Path) -> None:
-    home, sha256 = built(tmp_path)
-    assert spark_home.is_whole(str(home), sha256)
-    assert not spark_home.is_whole(str(home), "another")
 
 
 @pytest.mark.parametrize("damage", [Path.unlink, lambda path: os.truncate(path, 0)], ids=["missing", "power failure"])
