@@ -391,34 +391,36 @@ def test_every_file_of_a_toolkit_is_on_the_disk_before_its_record_and_its_mark(
     assert set(disk_events[:-6]) >= {"libcublas.so.11", "nvcc", "lib64", "bin"}
 
 
+def problem(root: Path, role: str, paths: list[str]) -> str | None:
+    """What the next plan says of a receipt that is written now, of these files below the root."""
+    content, missing_paths = receipt.make_receipt(role, "aa", [f"{root}{path}" for path in paths])
+    assert not missing_paths
+    state = root / f"opt/deeplearning/state/{role}.json"
+    state.parent.mkdir(parents=True, exist_ok=True)
+    state.write_text(json.dumps(content).replace(str(root), ""))
+    answer = host_reader.Reader(str(root)).receipts()[role]["problem"]
+    assert answer is None or isinstance(answer, str)
+    return answer
+
+
 @pytest.mark.parametrize("size", [0, 5])
 def test_a_toolkit_that_lost_a_library_is_a_problem_of_the_receipt_also_of_the_next_one(
     tmp_path: Path, size: int
 ) -> None:
     """The receipt has the record of the installation: one that is written after the damage does not hide it."""
     inputs = {"cuda_versions": ["11.8"], "cuda_source": "runfile", "cuda_profile_enabled": False}
-    paths = [f"{tmp_path}{path}" for path in answer("cuda", "{{ cuda_paths }}", **inputs)]
+    paths = answer("cuda", "{{ cuda_paths }}", **inputs)
     library = toolkit(tmp_path / "usr/local/cuda-11.8")
     file_list = library.parents[1] / ".deeplearning-runfile.json"
     file_list.write_text(file_list.read_text().replace(str(tmp_path), ""))
-    for path in [Path(path) for path in paths if not Path(path).exists()]:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text("content")
-
-    def problem() -> str | None:
-        content, missing_paths = receipt.make_receipt("cuda", "aa", paths)
-        assert not missing_paths
-        state = tmp_path / "opt/deeplearning/state/cuda.json"
-        state.parent.mkdir(parents=True, exist_ok=True)
-        state.write_text(json.dumps(content).replace(str(tmp_path), ""))
-        answer = host_reader.Reader(str(tmp_path)).receipts()["cuda"]["problem"]
-        assert answer is None or isinstance(answer, str)
-        return answer
-
-    assert problem() is None
+    for path in [tmp_path / path[1:] for path in paths]:
+        if not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text("content")
+    assert problem(tmp_path, "cuda", paths) is None
     with library.open("r+b") as handle:
         handle.truncate(size)
-    assert problem() == "/usr/local/cuda-11.8/lib64/libcublas.so.11 was changed"
+    assert problem(tmp_path, "cuda", paths) == "/usr/local/cuda-11.8/lib64/libcublas.so.11 was changed"
 
 
 def test_a_toolkit_that_this_project_does_not_manage_is_not_written_over(tmp_path: Path) -> None:
@@ -624,12 +626,7 @@ def test_a_library_that_lost_its_content_is_a_problem_of_the_receipt(
         path.write_bytes(b"content")
     with library.open("r+b") as handle:
         handle.truncate(size)
-    content, missing_paths = receipt.make_receipt(role, "aa", [str(tmp_path) + path for path in paths])
-    assert not missing_paths
-    state = tmp_path / f"opt/deeplearning/state/{role}.json"
-    state.parent.mkdir(parents=True)
-    state.write_text(json.dumps(content).replace(str(tmp_path), ""))
-    assert host_reader.Reader(str(tmp_path)).receipts()[role]["problem"] is None
+    assert problem(tmp_path, role, paths) is None
     with library.open("r+b") as handle:
         handle.truncate(0)
     assert str(library.relative_to(tmp_path)) in host_reader.Reader(str(tmp_path)).receipts()[role]["problem"]
