@@ -39,10 +39,10 @@ def packages(major: str, version: str, installed: Any = (), **inputs: Any) -> Rp
     return packages_of(driver_hosts.request(version=version, **inputs), host)
 
 
-def debian_packages(version: str = "535.261.03", **inputs: Any) -> Rpms:
+def debian_packages(**inputs: Any) -> Rpms:
     kernels = {"needed": ["6.1.0-28-amd64"], "headers": {}}
     host = driver_hosts.host(kernels=kernels, **driver_hosts.DEBIAN)
-    return packages_of(driver_hosts.request(version=version, **inputs), host)
+    return packages_of(driver_hosts.request(version="535.261.03", **inputs), host)
 
 
 def named(major: str, version: str, **inputs: Any) -> list[str]:
@@ -278,13 +278,10 @@ ROWS = [(major, version, *(NEWEST if version >= "560" else LISTS[major])) for ma
 BESIDE = {"kernel-devel", "kernel-devel-matched", "yum-plugin-versionlock", "python3-dnf-plugin-versionlock", "grubby"}
 
 
-def section(heading: str) -> str:
-    return DOCS.partition(f"\n## {heading}\n")[2].partition("\n##")[0]
-
-
 def row(heading: str, branch: str) -> list[set[str]]:
     """The names in the first three items of a branch."""
-    items = section(heading).partition(f"\nBranches {branch}:\n\n")[2].split("\n\n")[0].split("\n- ")
+    section = DOCS.partition(f"\n## {heading}\n")[2].partition("\n##")[0]
+    items = section.partition(f"\nBranches {branch}:\n\n")[2].split("\n\n")[0].split("\n- ")
     return [{word for word in re.findall(r"`([^`]+)`", item) if "/" not in word} for item in items[:3]]
 
 

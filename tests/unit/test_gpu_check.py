@@ -15,7 +15,6 @@ from gpu_check_hosts import (
     fails,
     host,
     look,
-    rows,
     with_tensorflow,
 )
 
@@ -46,7 +45,7 @@ WITHOUT_UVM = {"/proc/driver/nvidia/version": RUNNING, "/dev/nvidia0": "", "/dev
         ("nouveau_absent", {"files": {"/proc/modules": "nouveau 123 0 - Live 0x0\n"}}, []),
         ("driver_new_enough", {"driver_min": "550.54"}, ["550.54 or newer, and 535.104.05"]),
         ("nvcc_version", {"cuda": ["12.2"]}, ["/usr/local/cuda-12.2"]),
-        ("pcie_width", {"answers": rows("Field pcie.link is not valid")}, ["Field pcie.link is not valid"]),
+        ("pcie_width", {"answers": {"nvidia-smi": (0, "a line of text\n")}}, ["but printed: a line of text. Run"]),
         ("device_nodes", {"files": WITHOUT_UVM}, ["without /dev/nvidia-uvm. Create them: nvidia-modprobe -c 0 -u"]),
     ],
 )

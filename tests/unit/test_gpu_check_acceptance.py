@@ -343,7 +343,6 @@ def whole(tmp_path, monkeypatch):
     monkeypatch.setattr(cli, "Host", lambda named: run.host)
     monkeypatch.setattr(acceptance, "Host", lambda: run.host)
     monkeypatch.chdir("/")
-    return run
 
 
 def test_the_command_prints_a_line_for_each_step_and_json(whole, capsys):
