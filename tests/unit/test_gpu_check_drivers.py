@@ -45,28 +45,30 @@ def test_no_question_fails_on_a_healthy_gpu(tmp_path, branch):
     assert {name: message for name, (outcome, message) in checks.items() if outcome == "FAIL"} == {}
 
 
-@pytest.mark.parametrize("branch", [418, 470])
-def test_a_field_that_a_driver_does_not_know_is_not_reported(tmp_path, branch):
-    words = "this driver does not report gpu_recovery_action"
-    assert asked(tmp_path, branch)["recovery_action"] == ("SKIP", words)
+UNKNOWN = "this driver does not report gpu_recovery_action"
+RESET = "reset_status.reset_required"
+DRAIN = "reset_status.drain_and_reset_recommended"
+HOT = {"clocks_throttle_reasons.hw_thermal_slowdown": "Active"}
 
 
 @pytest.mark.parametrize(
-    ("flags", "outcome", "words"),
+    ("branch", "gpu", "question", "outcome", "words"),
     [
-        ({}, "PASS", "GPU 0: None"),
-        ({"reset_required": "Yes"}, "FAIL", "GPU 0: reset_status.reset_required. Drain the host"),
-        ({"drain_and_reset_recommended": "Yes"}, "FAIL", "GPU 0: reset_status.drain_and_reset_recommended. Drain"),
-        ({"reset_required": "[N/A]"}, "PASS", "GPU 0: None"),
+        (418, {}, "recovery_action", "SKIP", [UNKNOWN]),
+        (470, {}, "recovery_action", "SKIP", [UNKNOWN]),
+        (535, {}, "recovery_action", "PASS", ["GPU 0: None"]),
+        (535, {RESET: "Yes"}, "recovery_action", "FAIL", [f"GPU 0: {RESET}. Drain the host"]),
+        (535, {DRAIN: "Yes"}, "recovery_action", "FAIL", [f"GPU 0: {DRAIN}. Drain"]),
+        (535, {RESET: "[N/A]"}, "recovery_action", "PASS", ["GPU 0: None"]),
+        (418, {}, "retired_pages", "PASS", ["does not report", "retired_pages.pending: GPU 0: No"]),
+        (418, {}, "throttling", "PASS", ["none"]),
+        (418, HOT, "throttling", "FAIL", ["GPU 0: heat"]),
+        (470, {}, "throttling", "PASS", ["none"]),
+        (470, HOT, "throttling", "FAIL", ["GPU 0: heat"]),
     ],
 )
-def test_a_driver_before_the_recovery_action_is_asked_for_its_reset_status(tmp_path, flags, outcome, words):
-    gpu = {f"reset_status.{name}": answer for name, answer in flags.items()}
-    check(asked(tmp_path, 535, gpu=gpu)["recovery_action"], outcome, words)
-
-
-def test_an_old_driver_without_remapped_rows_still_reports_its_pages(tmp_path):
-    check(asked(tmp_path, 418)["retired_pages"], "PASS", "does not report", "retired_pages.pending: GPU 0: No")
+def test_an_older_driver_is_asked_for_what_its_branch_reports(tmp_path, branch, gpu, question, outcome, words):
+    check(asked(tmp_path, branch, gpu=gpu)[question], outcome, *words)
 
 
 @pytest.mark.parametrize("branch", [470, 535, 580])
@@ -103,13 +105,6 @@ def test_a_row_that_waits_or_could_not_be_remapped_fails(tmp_path, branch, field
 )
 def test_what_a_card_reports_passes_or_fails_with_what_to_do(tmp_path, gpu, question, outcome, words):
     check(asked(tmp_path, 580, gpu=gpu)[question], outcome, *words)
-
-
-@pytest.mark.parametrize("branch", [418, 470])
-def test_an_old_driver_calls_it_throttling(tmp_path, branch):
-    gpu = {"clocks_throttle_reasons.hw_thermal_slowdown": "Active"}
-    assert asked(tmp_path, branch, gpu=gpu)["throttling"][0] == "FAIL"
-    assert asked(tmp_path, branch)["throttling"] == ("PASS", "none")
 
 
 # nvidia-smi(1): status 14, "infoROM is corrupted"; the field's values are valid, invalid and N/A. The warning's words:

@@ -221,14 +221,9 @@ OPEN = {"nvidia_driver_module": "open"}
 FROM_FILE = {"nvidia_driver_source": "runfile"}
 
 
-def driver_problems_of(node: dict[str, Any], version: str, variables: dict[str, Any]) -> list[str]:
+def driver_problems(node: dict[str, Any], version: str, variables: dict[str, Any]) -> list[str]:
     bare = gpu_stack.GpuHost(invented_hosts.host("data1", (), variables, node), target.Target())
     return gpu_layer.driver_problems(version, bare, upgrade=False)
-
-
-def driver_problems(device: str, version: str, variables: dict[str, Any]) -> list[str]:
-    node = changed(nvidia={"gpus": [{"vendor": "10de", "device": device}]}, os={"short": "el9"})
-    return driver_problems_of(node, version, variables)
 
 
 @pytest.mark.parametrize(
@@ -250,14 +245,15 @@ def driver_problems(device: str, version: str, variables: dict[str, Any]) -> lis
 def test_a_branch_module_or_fabric_that_the_gpus_cannot_have_is_refused_and_no_other(
     device: str, version: str, variables: dict[str, Any], words: str
 ) -> None:
-    problems = driver_problems(device, version, variables)
+    node = changed(nvidia={"gpus": [{"vendor": "10de", "device": device}]}, os={"short": "el9"})
+    problems = driver_problems(node, version, variables)
     assert len(problems) == bool(words)
     assert words in "".join(problems)
 
 
 def test_a_driver_for_ubuntu_is_refused() -> None:
     node = changed(os={"id": "ubuntu", "name": "Ubuntu 22.04.4 LTS"})
-    (problem,) = driver_problems_of(node, "535.104.05", {})
+    (problem,) = driver_problems(node, "535.104.05", {})
     assert "Ubuntu 22.04.4 LTS" in problem
     assert "nvidia_driver_version: none" in problem
 
@@ -265,8 +261,8 @@ def test_a_driver_for_ubuntu_is_refused() -> None:
 def test_rhel_7_has_no_packages_of_the_open_module() -> None:
     node = changed(nvidia={"gpus": [{"vendor": "10de", "device": "1eb8"}]})
     words = "RHEL 7 has no packages of the open module"
-    assert words in " ".join(driver_problems_of(node, "535.104.05", OPEN))
-    assert words not in " ".join(driver_problems_of(node, "535.104.05", {**OPEN, **FROM_FILE}))
+    assert words in " ".join(driver_problems(node, "535.104.05", OPEN))
+    assert words not in " ".join(driver_problems(node, "535.104.05", {**OPEN, **FROM_FILE}))
 
 
 @pytest.mark.parametrize("switches", [0, 6])

@@ -64,6 +64,7 @@ def test_what_the_reader_answers_has_a_field_and_what_has_a_field_is_answered(na
         ("kernel.running", "a\nb", "'a\\nb' for kernel.running, which must be a kernel's release"),
         ("pythons", {"../x": "/usr/bin/python"}, "'../x' for a key of pythons, which must be a version"),
         ("hadoop", {**HADOOP, "distribution": "hdp+"}, "which must be one of cdh, hdp, mapr, apache"),
+        ("managed.cuda", ["10.0; reboot"], "'10.0; reboot' for managed.cuda[0], which must be two numbers"),
         ("cuda.cudnn", ["7"] * 1001, "for cuda.cudnn, which must be a list of at most 1000 entries"),
     ],
     ids=lambda value: value[:40] if isinstance(value, str) else "",

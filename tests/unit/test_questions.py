@@ -14,6 +14,7 @@ import ansible_programs
 import pytest
 import yaml
 from ansible_programs import REPOSITORY
+from deeplearning_edge import package
 from resource_manager import ANSWERS, serving, write_settings
 
 from hadoop_dl.data.locks import canonicalize_name
@@ -241,10 +242,7 @@ def answers(tmp_path: Path, tensorflow: str, distributions: tuple[str, ...] = ()
     (tmp_path / "tensorflow.py").write_text(tensorflow)
     write_settings(tmp_path / "core-site.xml", {"fs.defaultFS": "hdfs://master1:8020"})
     for name in distributions:
-        (tmp_path / f"{name}-2.21.0.dist-info").mkdir()
-        (tmp_path / f"{name}-2.21.0.dist-info/METADATA").write_text(
-            f"Metadata-Version: 2.1\nName: {name}\nVersion: 2.21.0\n"
-        )
+        package(tmp_path, name, "2.21.0")
     lines: list[str] = []
     for arguments in ([], ["hdfs"]):
         completed = subprocess.run(

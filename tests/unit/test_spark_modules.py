@@ -216,23 +216,17 @@ def test_a_launcher_that_others_may_change_is_not_run_by_root(tmp_path: Path, pa
         spark(hdfs).check_launcher()
 
 
+DIRECTORIES = ["/apps/deeplearning/spark", "/apps/deeplearning"]
+
+
 def test_directories_that_are_made_for_the_archive_are_recorded_the_deepest_first(tmp_path: Path) -> None:
     hdfs = Hdfs(tmp_path)
     (hdfs.root / "apps").mkdir()
-    assert spark(hdfs).missing_directories("/apps/deeplearning/spark") == [
-        "/apps/deeplearning/spark",
-        "/apps/deeplearning",
-    ]
-    record = tmp_path / "etc" / "hdfs.json"
-    hdfs_record.add(
-        str(record), ["/apps/deeplearning/spark/a.zip"], ["/apps/deeplearning/spark", "/apps/deeplearning"], "hdfs"
-    )
-    hdfs_record.add(str(record), ["/apps/deeplearning/spark/b.zip"], [], "hdfs")
-    assert hdfs_record.read(str(record)) == {
-        "files": ["/apps/deeplearning/spark/a.zip", "/apps/deeplearning/spark/b.zip"],
-        "directories": ["/apps/deeplearning/spark", "/apps/deeplearning"],
-        "user": "hdfs",
-    }
+    assert spark(hdfs).missing_directories(DIRECTORIES[0]) == DIRECTORIES
+    record, files = str(tmp_path / "etc/hdfs.json"), [f"{DIRECTORIES[0]}/{name}.zip" for name in "ab"]
+    hdfs_record.add(record, files[:1], DIRECTORIES, "hdfs")
+    hdfs_record.add(record, files[1:], [], "hdfs")
+    assert hdfs_record.read(record) == {"files": files, "directories": DIRECTORIES, "user": "hdfs"}
 
 
 @pytest.mark.parametrize("site_file", [True, False])
@@ -246,9 +240,8 @@ def test_files_in_hdfs_go_with_their_directories_and_what_a_site_put_there_stays
         (place / name).write_text("x")
     if site_file:
         (place.parent / "site.txt").write_text("keep")
-    arguments = ["/apps/deeplearning/spark/a.zip"], ["/apps/deeplearning/spark", "/apps/deeplearning"]
-    remove_hdfs_files.remove(spark(hdfs), *arguments)
-    remove_hdfs_files.remove(spark(hdfs), *arguments)  # as after a kill
+    for _ in range(2):  # as after a kill
+        remove_hdfs_files.remove(spark(hdfs), [f"{DIRECTORIES[0]}/a.zip"], DIRECTORIES)
     names = sorted(str(path.relative_to(hdfs.root)) for path in hdfs.root.rglob("*"))
     assert names == (["apps", "apps/deeplearning", "apps/deeplearning/site.txt"] if site_file else ["apps"])
 
