@@ -142,20 +142,8 @@ RUNS, OFFERS, LABEL = ABOUT_YARN = (
 OF_YARN: dict[str, tuple[str, int, int, str, dict[str, str]]] = {
     "every GPU": ("data2", 2, 2, "", {}),
     "no GPU, and none is promised": ("data2", 0, 0, "", {}),
-    "another label": (
-        "data2",
-        2,
-        2,
-        "gpu",
-        {LABEL: "The node data2 should have the node label gpu, but has none. Run"},
-    ),
-    "fewer": (
-        "data2",
-        1,
-        2,
-        "",
-        {OFFERS: "YARN should offer 2 GPUs of data2, but offers 1. Run playbooks/yarn_gpu.yml"},
-    ),
+    "another label": ("data2", 2, 2, "gpu", {LABEL: "data2 should have the node label gpu, but has none. Run"}),
+    "fewer": ("data2", 1, 2, "", {OFFERS: "should offer 2 GPUs of data2, but offers 1. Run playbooks/yarn_gpu.yml"}),
     "it leaves": ("data1", 0, 0, "", {RUNS: "should have the node data1 RUNNING, but has it DECOMMISSIONING"}),
     "no node": ("data9", 0, 0, "", dict.fromkeys(ABOUT_YARN, "has none with the name data9")),
 }
