@@ -206,22 +206,13 @@ class Cuda(Library):
         self.buffers[ctypes.addressof(memory)] = (owner, memory)
         pointer._obj.value = ctypes.addressof(memory)
 
-    def _range(self, pointer: Any, size: Any) -> int:
-        """Whose memory this is."""
+    def _owner(self, pointer: Any, size: Any, of_host: bool = False) -> int:
+        """Whose memory this is: the number of a GPU, or -1 for what is pinned on the host."""
+        start = pointer.value or 0
         for address, (owner, memory) in self.buffers.items():
-            if address <= (pointer.value or 0) and (pointer.value or 0) + size.value <= address + len(memory):
+            if address <= start and start + size.value <= address + len(memory) and (owner == -1) == of_host:
                 return owner
         raise Refusal(INVALID_VALUE)
-
-    def _of_gpu(self, pointer: Any, size: Any) -> int:
-        owner = self._range(pointer, size)
-        if owner < 0:
-            raise Refusal(INVALID_VALUE)
-        return owner
-
-    def _pinned(self, pointer: Any, size: Any) -> None:
-        if self._range(pointer, size) != -1:
-            raise Refusal(INVALID_VALUE)
 
     def _cuMemAlloc(self, pointer: Any, size: Any) -> None:
         self._new(self._here(), pointer, size.value)
@@ -244,7 +235,7 @@ class Cuda(Library):
 
     def _cuMemsetD8(self, pointer: Any, value: Any, size: Any) -> None:
         self._here()
-        self._of_gpu(pointer, size)
+        self._owner(pointer, size)
         ctypes.memset(pointer, value.value, size.value)
 
     # Copies.
@@ -255,34 +246,34 @@ class Cuda(Library):
 
     def _cuMemcpyHtoD(self, target: Any, source: Any, size: Any) -> None:
         self._here()
-        self._copy(target, source, size, self.gpus[self._of_gpu(target, size)].speeds["in"])
+        self._copy(target, source, size, self.gpus[self._owner(target, size)].speeds["in"])
 
     def _cuMemcpyDtoH(self, target: Any, source: Any, size: Any) -> None:
         self._here()
-        self._copy(target, source, size, self.gpus[self._of_gpu(source, size)].speeds["out"])
+        self._copy(target, source, size, self.gpus[self._owner(source, size)].speeds["out"])
 
     def _own(self, kind: str, target: Any, source: Any, size: Any) -> None:
         gpu = self.gpus[self._here()]
         self._copy(target, source, size, gpu.speeds[kind], kind in gpu.loses)
 
     def _cuMemcpyHtoDAsync(self, target: Any, source: Any, size: Any, stream: Any) -> None:
-        self._pinned(source, size)
-        self._of_gpu(target, size)
+        self._owner(source, size, of_host=True)
+        self._owner(target, size)
         self._own("in", target, source, size)
 
     def _cuMemcpyDtoHAsync(self, target: Any, source: Any, size: Any, stream: Any) -> None:
-        self._pinned(target, size)
-        self._of_gpu(source, size)
+        self._owner(target, size, of_host=True)
+        self._owner(source, size)
         self._own("out", target, source, size)
 
     def _cuMemcpyDtoDAsync(self, target: Any, source: Any, size: Any, stream: Any) -> None:
-        self._of_gpu(source, size)
-        self._of_gpu(target, size)
+        self._owner(source, size)
+        self._owner(target, size)
         self._own("memory", target, source, size)
 
     def _cuMemcpyPeerAsync(self, target: Any, there: Any, source: Any, here: Any, size: Any, stream: Any) -> None:
         to, of = self._context(there), self._context(here)
-        if self._of_gpu(target, size) != to or self._of_gpu(source, size) != of:
+        if self._owner(target, size) != to or self._owner(source, size) != of:
             raise Refusal(INVALID_VALUE)
         self._here()
         direct = {(to, of), (of, to)} <= self.opened
@@ -401,7 +392,7 @@ class Nccl(Library):
 
     def _ncclAllReduce(self, send: Any, to: Any, count: Any, kind: Any, operation: Any, comm: Any, stream: Any) -> None:
         rank, size = self.comms.get(comm.value, -1), Size(count.value * 4)
-        owners = {self.cuda._range(send, size), self.cuda._range(to, size), self.cuda._stream(stream)}
+        owners = {self.cuda._owner(send, size), self.cuda._owner(to, size), self.cuda._stream(stream)}
         if (kind.value, operation.value, owners) != (7, 0, {rank}):
             raise Refusal(self.INVALID_ARGUMENT)
         if self.group is None:

@@ -142,20 +142,16 @@ def test_without_a_configuration_the_namenode_is_asked_for(storage: ModuleType, 
         storage.address("hdfs:///user/me")
 
 
-@pytest.fixture
-def choose(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    monkeypatch.syspath_prepend(str(DIRECTORY))
-    return importlib.import_module("choose")
-
-
 TFOS_STACKS = [name for name in stacks.stack_names() if "tensorflowonspark" in stacks.load_stack(name).data]
 
 
 @pytest.mark.parametrize("mode", ["spark", "tensorflow", "kafka"])
 @pytest.mark.parametrize("name", TFOS_STACKS)
 def test_every_stack_with_tensorflowonspark_has_a_script_or_a_sentence(
-    choose: ModuleType, name: str, mode: str
+    monkeypatch: pytest.MonkeyPatch, name: str, mode: str
 ) -> None:
+    monkeypatch.syspath_prepend(str(DIRECTORY))
+    choose = importlib.import_module("choose")
     stack = stacks.load_stack(name).data
     entries = stacks.load_stack(name).lock().entries
     distributions = {canonicalize_name(entry.project): entry.version for entry in entries}
