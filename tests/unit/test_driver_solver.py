@@ -169,9 +169,3 @@ def test_the_other_module_takes_the_place_of_the_one() -> None:
     installed_rpms = changed("9", "580.82.07", repository)
     fresh = changed("9", "580.82.07", repository, module="open")
     assert changed("9", "580.82.07", repository, installed_rpms, module="open") == fresh
-
-
-def test_graphics_packages_that_stay_would_end_the_upgrade() -> None:
-    installed_rpms = changed("9", "550.54.15", set(mirror("9", "550.54.15")))
-    with pytest.raises(AssertionError, match="requires nvidia-kmod-common = 3:580.82.07, but none"):
-        System("9", set(mirror("9", "580.82.07")), installed_rpms).solve(["kmod-nvidia-latest-dkms-580.82.07"])

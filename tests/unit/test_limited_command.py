@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +14,7 @@ UNLIMITED = {f"{prefix}{name}" for prefix in ("", "ansible.builtin.") for name i
 
 
 def test_a_program_that_does_not_end_is_ended_and_named() -> None:
-    start = time.monotonic()
     result = run("limited_command", argv=["sh", "-c", "echo begun; sleep 60"], timeout=1)
-    assert time.monotonic() - start < 30
     assert (result["failed"], result["rc"], result["stdout"]) == (True, 124, "begun")
     assert result["msg"] == "sh -c echo begun; sleep 60 did not end within 1 s"
     assert result["stderr"] == result["msg"]  # what a task reads that decides itself
