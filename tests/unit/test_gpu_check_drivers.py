@@ -80,6 +80,9 @@ def test_a_row_that_waits_or_could_not_be_remapped_fails(tmp_path, branch, field
     check(asked(tmp_path, branch, gpu={field: "Yes"})["retired_pages"], "FAIL", words)
 
 
+BRAKE = {"clocks_event_reasons.hw_power_brake_slowdown": "Active"}
+
+
 @pytest.mark.parametrize(
     ("gpu", "question", "outcome", "words"),
     [
@@ -95,12 +98,7 @@ def test_a_row_that_waits_or_could_not_be_remapped_fails(tmp_path, branch, field
         ({"pcie.link.width.current": "8"}, "pcie_width", "FAIL", ["x8 of x16", "If the GPU was idle"]),
         ({"ecc.errors.uncorrected.aggregate.sram.thresholdExceeded": "Yes"}, "retired_pages", "FAIL", ["SRAM"]),
         ({"clocks_event_reasons.hw_thermal_slowdown": "Active"}, "throttling", "FAIL", ["GPU 0: heat. Look at"]),
-        (
-            {"clocks_event_reasons.hw_power_brake_slowdown": "Active"},
-            "throttling",
-            "FAIL",
-            ["GPU 0: power brake. Look at"],
-        ),
+        (BRAKE, "throttling", "FAIL", ["GPU 0: power brake. Look at"]),
     ],
 )
 def test_what_a_card_reports_passes_or_fails_with_what_to_do(tmp_path, gpu, question, outcome, words):

@@ -95,7 +95,6 @@ def test_a_damaged_home_is_seen_and_rebuilt(tmp_path: Path, name: str, damage: C
 def test_every_file_of_spark_is_on_the_disk_before_the_mark_and_the_name(
     tmp_path: Path, disk_events: list[str]
 ) -> None:
-    """After a power failure a home with a mark has its jars; the home's name comes last."""
     home, _ = built(tmp_path)
     files = {path.name for path in home.rglob("*") if path.is_file()} - {spark_home.MARKER}
     last_events = [f".draft-{spark_home.MARKER}", f"rename to {spark_home.MARKER}", home.name, f"rename to {home.name}"]
