@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 INVALID_VALUE, OUT_OF_MEMORY, NOT_INITIALIZED, INVALID_DEVICE, INVALID_CONTEXT, INVALID_HANDLE = 1, 2, 3, 101, 201, 400
 PEER_UNSUPPORTED, PEER_TWICE, PEER_CLOSED = 217, 704, 705
 Pointer, Size, Int, Unsigned = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_uint
-OUT = "out"  # ctypes.byref of something
+OUT = type(ctypes.byref(Int()))  # a reference to anything
 PARAMETERS: dict[str, tuple[Any, ...]] = {
     "cuInit": (Unsigned,),
     "cuDeviceGetCount": (OUT,),
@@ -48,12 +48,41 @@ PARAMETERS: dict[str, tuple[Any, ...]] = {
     "cuEventElapsedTime": (OUT, Pointer, Pointer),
     "cuEventDestroy_v2": (Pointer,),
 }
-REFERENCE = type(ctypes.byref(Int()))
-KINDS = {"cuMemcpyHtoDAsync_v2": "in", "cuMemcpyDtoHAsync_v2": "out", "cuMemcpyDtoDAsync_v2": "memory"}
 
 
 class Refusal(Exception):
-    """The status that the driver returns."""
+    """The status that a call returns."""
+
+
+class Library:
+    """What ctypes makes of a library: an attribute for each of its calls. `refused`: calls that return another status."""
+
+    parameters: ClassVar[dict[str, tuple[Any, ...]]]
+    initialized = True
+
+    def __init__(self, refused: dict[str, int] | None) -> None:
+        self.refused = refused or {}
+
+    def __getattr__(self, name: str) -> Callable[..., int]:
+        if name not in self.parameters:
+            raise AttributeError(name)  # as ctypes, where the library has no such symbol
+
+        def call(*arguments: Any) -> int:
+            kinds = self.parameters[name]
+            assert len(arguments) == len(kinds), f"{name} takes {len(kinds)} arguments"
+            for argument, kind in zip(arguments, kinds, strict=True):
+                assert isinstance(argument, kind), f"{name} got {argument!r}"
+            if name in self.refused:
+                return self.refused[name]
+            try:
+                if name != "cuInit" and not self.initialized:
+                    raise Refusal(NOT_INITIALIZED)
+                getattr(self, "_" + name.removesuffix("_v2"))(*arguments)
+            except Refusal as status:
+                return int(status.args[0])
+            return 0
+
+        return call
 
 
 @dataclass
@@ -72,13 +101,16 @@ def cards(number: int, **values: Any) -> list[Gpu]:
     return [Gpu(address=f"0000:{0x3B + at:02X}:00.0", **values) for at in range(number)]
 
 
-class Cuda:
-    """The library. `refused`: calls that return another status. `peers`: MB/s between two GPUs that reach each other, by their numbers."""
+class Cuda(Library):
+    """The driver's library. `peers`: MB/s between two GPUs that reach each other, by their numbers."""
+
+    parameters = PARAMETERS
 
     def __init__(
         self, gpus: list[Gpu], refused: dict[str, int] | None = None, peers: dict[tuple[int, int], float] | None = None
     ) -> None:
-        self.gpus, self.refused, self.peers = gpus, refused or {}, peers or {}
+        super().__init__(refused)
+        self.gpus, self.peers = gpus, peers or {}
         self.through_the_host = 5_000.0
         self.lost: set[tuple[int, int]] = set()  # pairs whose copies do not arrive
         self.initialized, self.current = False, 0
@@ -89,29 +121,6 @@ class Cuda:
         self.streams: dict[int, int] = {}
         self.time = 0.0  # ms
         self.handles = 0
-
-    def __getattr__(self, name: str) -> Callable[..., int]:
-        if name not in PARAMETERS:
-            raise AttributeError(name)  # as ctypes, where the library has no such symbol
-
-        def call(*arguments: Any) -> int:
-            assert len(arguments) == len(PARAMETERS[name]), f"{name} takes {len(PARAMETERS[name])} arguments"
-            for argument, kind in zip(arguments, PARAMETERS[name], strict=True):
-                kinds = tuple(
-                    REFERENCE if item is OUT else item for item in (kind if isinstance(kind, tuple) else (kind,))
-                )
-                assert isinstance(argument, kinds), f"{name} got {argument!r}"
-            if name in self.refused:
-                return self.refused[name]
-            try:
-                if name != "cuInit" and not self.initialized:
-                    raise Refusal(NOT_INITIALIZED)
-                getattr(self, "_" + name.removesuffix("_v2"))(*arguments)
-            except Refusal as status:
-                return int(status.args[0])
-            return 0
-
-        return call
 
     def left(self) -> dict[str, Any]:
         """What was taken and not given back."""
@@ -197,22 +206,13 @@ class Cuda:
         self.buffers[ctypes.addressof(memory)] = (owner, memory)
         pointer._obj.value = ctypes.addressof(memory)
 
-    def _range(self, pointer: Any, size: Any) -> int:
-        """Whose memory this is."""
+    def _owner(self, pointer: Any, size: Any, of_host: bool = False) -> int:
+        """Whose memory this is: the number of a GPU, or -1 for what is pinned on the host."""
+        start = pointer.value or 0
         for address, (owner, memory) in self.buffers.items():
-            if address <= (pointer.value or 0) and (pointer.value or 0) + size.value <= address + len(memory):
+            if address <= start and start + size.value <= address + len(memory) and (owner == -1) == of_host:
                 return owner
         raise Refusal(INVALID_VALUE)
-
-    def _of_gpu(self, pointer: Any, size: Any) -> int:
-        owner = self._range(pointer, size)
-        if owner < 0:
-            raise Refusal(INVALID_VALUE)
-        return owner
-
-    def _pinned(self, pointer: Any, size: Any) -> None:
-        if self._range(pointer, size) != -1:
-            raise Refusal(INVALID_VALUE)
 
     def _cuMemAlloc(self, pointer: Any, size: Any) -> None:
         self._new(self._here(), pointer, size.value)
@@ -235,7 +235,7 @@ class Cuda:
 
     def _cuMemsetD8(self, pointer: Any, value: Any, size: Any) -> None:
         self._here()
-        self._of_gpu(pointer, size)
+        self._owner(pointer, size)
         ctypes.memset(pointer, value.value, size.value)
 
     # Copies.
@@ -246,34 +246,34 @@ class Cuda:
 
     def _cuMemcpyHtoD(self, target: Any, source: Any, size: Any) -> None:
         self._here()
-        self._copy(target, source, size, self.gpus[self._of_gpu(target, size)].speeds["in"])
+        self._copy(target, source, size, self.gpus[self._owner(target, size)].speeds["in"])
 
     def _cuMemcpyDtoH(self, target: Any, source: Any, size: Any) -> None:
         self._here()
-        self._copy(target, source, size, self.gpus[self._of_gpu(source, size)].speeds["out"])
+        self._copy(target, source, size, self.gpus[self._owner(source, size)].speeds["out"])
 
     def _own(self, kind: str, target: Any, source: Any, size: Any) -> None:
         gpu = self.gpus[self._here()]
         self._copy(target, source, size, gpu.speeds[kind], kind in gpu.loses)
 
     def _cuMemcpyHtoDAsync(self, target: Any, source: Any, size: Any, stream: Any) -> None:
-        self._pinned(source, size)
-        self._of_gpu(target, size)
+        self._owner(source, size, of_host=True)
+        self._owner(target, size)
         self._own("in", target, source, size)
 
     def _cuMemcpyDtoHAsync(self, target: Any, source: Any, size: Any, stream: Any) -> None:
-        self._pinned(target, size)
-        self._of_gpu(source, size)
+        self._owner(target, size, of_host=True)
+        self._owner(source, size)
         self._own("out", target, source, size)
 
     def _cuMemcpyDtoDAsync(self, target: Any, source: Any, size: Any, stream: Any) -> None:
-        self._of_gpu(source, size)
-        self._of_gpu(target, size)
+        self._owner(source, size)
+        self._owner(target, size)
         self._own("memory", target, source, size)
 
     def _cuMemcpyPeerAsync(self, target: Any, there: Any, source: Any, here: Any, size: Any, stream: Any) -> None:
         to, of = self._context(there), self._context(here)
-        if self._of_gpu(target, size) != to or self._of_gpu(source, size) != of:
+        if self._owner(target, size) != to or self._owner(source, size) != of:
             raise Refusal(INVALID_VALUE)
         self._here()
         direct = {(to, of), (of, to)} <= self.opened
@@ -337,9 +337,8 @@ class Cuda:
 
     def _cuEventRecord(self, event: Any, stream: Any) -> None:
         handle = self._event(event)
-        if {self.events[handle][0], self._stream(stream) if stream.value else self._here()} != {
-            self._here()
-        }:  # of one context
+        owner = self._stream(stream) if stream.value else self._here()
+        if not self.events[handle][0] == owner == self._here():  # of one context
             raise Refusal(INVALID_HANDLE)
         self.events[handle] = (self.events[handle][0], self.time)
 
@@ -356,11 +355,11 @@ class Cuda:
         del self.events[self._event(event)]
 
 
-class Nccl:
+class Nccl(Library):
     """A stand-in for libnccl.so.2 on this library's GPUs: signatures and codes of nccl.h (github.com/NVIDIA/nccl, 2.18), whose cudaStream_t
-    is the driver's CUstream. `refused`: calls that return another status. `wrong`: the rank that gets a wrong sum. `speed`: MB/s of the bus."""
+    is the driver's CUstream. `wrong`: the rank that gets a wrong sum. `speed`: MB/s of the bus."""
 
-    NCCL_PARAMETERS: ClassVar[dict[str, tuple[Any, ...]]] = {
+    parameters: ClassVar[dict[str, tuple[Any, ...]]] = {
         "ncclCommInitAll": (ctypes.Array, Int, ctypes.Array),
         "ncclCommDestroy": (Pointer,),
         "ncclGroupStart": (),
@@ -372,56 +371,41 @@ class Nccl:
     def __init__(
         self, cuda: Cuda, speed: float = 90_000, wrong: int = -1, refused: dict[str, int] | None = None
     ) -> None:
-        self.cuda, self.speed, self.wrong, self.refused = cuda, speed, wrong, refused or {}
+        super().__init__(refused)
+        self.cuda, self.speed, self.wrong = cuda, speed, wrong
         self.comms: dict[int, int] = {}
         self.group: dict[int, Any] | None = None
 
-    def __getattr__(self, name: str) -> Callable[..., int]:
-        if name not in self.NCCL_PARAMETERS:
-            raise AttributeError(name)
-
-        def call(*arguments: Any) -> int:
-            kinds = self.NCCL_PARAMETERS[name]
-            assert len(arguments) == len(kinds)
-            assert all(isinstance(value, kind) for value, kind in zip(arguments, kinds, strict=True)), (name, arguments)
-            if name in self.refused:
-                return self.refused[name]
-            return int(getattr(self, "_" + name)(*arguments) or 0)
-
-        return call
-
-    def _ncclCommInitAll(self, comms: Any, count: Any, devices: Any) -> int:
+    def _ncclCommInitAll(self, comms: Any, count: Any, devices: Any) -> None:
         if sorted(devices) != list(range(count.value)) or count.value > len(self.cuda.gpus):
-            return self.INVALID_ARGUMENT
+            raise Refusal(self.INVALID_ARGUMENT)
         for at, device in enumerate(devices):
             comms[at] = 5000 + device
             self.comms[5000 + device] = device
-        return 0
 
-    def _ncclCommDestroy(self, comm: Any) -> int:
-        return 0 if self.comms.pop(comm.value, None) is not None else self.INVALID_ARGUMENT
+    def _ncclCommDestroy(self, comm: Any) -> None:
+        if self.comms.pop(comm.value, None) is None:
+            raise Refusal(self.INVALID_ARGUMENT)
 
     def _ncclGroupStart(self) -> None:
         self.group = {}
 
-    def _ncclAllReduce(self, send: Any, to: Any, count: Any, kind: Any, operation: Any, comm: Any, stream: Any) -> int:
+    def _ncclAllReduce(self, send: Any, to: Any, count: Any, kind: Any, operation: Any, comm: Any, stream: Any) -> None:
         rank, size = self.comms.get(comm.value, -1), Size(count.value * 4)
-        owners = {self.cuda._range(send, size), self.cuda._range(to, size), self.cuda._stream(stream)}
+        owners = {self.cuda._owner(send, size), self.cuda._owner(to, size), self.cuda._stream(stream)}
         if (kind.value, operation.value, owners) != (7, 0, {rank}):
-            return self.INVALID_ARGUMENT
+            raise Refusal(self.INVALID_ARGUMENT)
         if self.group is None:
-            return self.INVALID_USAGE  # the real one would wait here for the other GPUs
+            raise Refusal(self.INVALID_USAGE)  # the real one would wait here for the other GPUs
         self.group[rank] = (send.value, to.value, count.value)
-        return 0
 
-    def _ncclGroupEnd(self) -> int:
+    def _ncclGroupEnd(self) -> None:
         group, self.group = self.group, None
         if group is None or set(group) != set(self.comms.values()) or len({call[2] for call in group.values()}) != 1:
-            return self.INVALID_USAGE
+            raise Refusal(self.INVALID_USAGE)
         count = next(iter(group.values()))[2]
         buffers = [(ctypes.c_float * count).from_address(call[0]) for call in group.values()]
         sums = (ctypes.c_float * count)(*map(sum, zip(*buffers, strict=True)))
         for rank, (_, to, _) in group.items():
             ctypes.memmove(to, sums, count * 4 - (4 if rank == self.wrong else 0))
         self.cuda.time += count * 4 * 2 * (len(group) - 1) / len(group) / self.speed / 1000
-        return 0

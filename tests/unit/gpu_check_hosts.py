@@ -74,10 +74,6 @@ def fails(name, machine, *words):
     check(ask(name, machine), "FAIL", *words)
 
 
-def rows(*lines):
-    return {"nvidia-smi": (0, "\n".join(lines) + "\n"), "nvidia-smi -L": (0, "GPU 0: T4 (UUID: x)\n")}
-
-
 def look(place="/job:localhost/replica:0/task:0/device:GPU:0", gpus=1, value=PRODUCT, error=None, cuda_build=True):
     """What TensorFlow answered, as product.py prints it."""
     product = {"value": value, "places": [place], "error": error}

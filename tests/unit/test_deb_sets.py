@@ -77,32 +77,43 @@ def source(signed: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(signed, tmp_path / "source"))
 
 
-def make(root: Path, url: str, key: Path, packages: list[str] | None = None, **more: Any) -> dict[str, Any]:
-    repositories = [{"url": url, "key": key.read_text().rstrip()}]
-    arguments = {"root": str(root), "name": "cuda", "kind": "deb", "repositories": repositories}
-    arguments["packages"] = packages or NAMED
-    return host_modules.run("mirror_packages", **arguments, **more)
+class Sets:
+    """A mirror whose sets come from the source, which is served, with its key."""
+
+    def __init__(self, root: Path, source: Path, url: str) -> None:
+        self.root, self.url, self.key = root, url, source / "RPM-GPG-KEY-fixtures"
+
+    def make(self, packages: list[str] = NAMED) -> dict[str, Any]:
+        repositories = [{"url": self.url, "key": self.key.read_text().rstrip()}]
+        arguments = {"root": str(self.root), "name": "cuda", "kind": "deb", "packages": packages}
+        return host_modules.run("mirror_packages", repositories=repositories, **arguments)
+
+    def files(self) -> dict[Path, bytes]:
+        return {path: path.read_bytes() for path in self.root.rglob("*") if path.is_file()}
+
+
+@pytest.fixture
+def sets(source: Path, open_directory: Path, serve: Callable[[Path], str]) -> Sets:
+    return Sets(open_directory / "mirror", source, serve(source))
 
 
 def test_a_set_has_what_apt_chooses_and_the_sources_own_signed_index(
-    source: Path, open_directory: Path, serve: Any
+    sets: Sets, source: Path, open_directory: Path, serve: Any
 ) -> None:
-    root, key = open_directory / "mirror", source / "RPM-GPG-KEY-fixtures"
-    url = serve(source)
-    answer = make(root, url, key)
+    answer = sets.make()
     assert answer.get("changed"), answer
-    place = root / "deb" / "cuda"
+    place = sets.root / "deb" / "cuda"
     assert sorted(path.name for path in place.glob("*.deb")) == CHOSEN
     assert sorted(answer["packages"]) == sorted([*CHOSEN, "InRelease", "Packages"])
     assert answer["elsewhere"] == ["libc++1", "libc6", "libstdc++6"]
     for name in answer["packages"]:
         assert (place / name).read_bytes() == (source / name).read_bytes()
         assert (place / name).stat().st_mode & 0o777 == 0o644
-    assert not list((root / "deb").glob(".*"))
-    second = make(root, url, key)
+    assert not list(place.parent.glob(".*"))
+    second = sets.make()
     assert (second["changed"], second["reason"]) == (False, "")
-    address = f"{serve(root)}/deb/cuda"
-    hosts = deb_sets.Apt(str(open_directory / "host"), address, key.read_text(), processes.clock() + 60)
+    address = f"{serve(sets.root)}/deb/cuda"
+    hosts = deb_sets.Apt(str(open_directory / "host"), address, sets.key.read_text(), processes.clock() + 60)
     hosts.update()
     files, _ = hosts.chosen(NAMED)
     paths = [str(open_directory / str(number)) for number in range(len(files))]
@@ -117,22 +128,20 @@ def user_of(client: tuple[str, int]) -> int:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root could fetch as another user")
-def test_what_talks_to_the_network_is_not_root(
-    source: Path, open_directory: Path, serve: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_talks_to_the_network_is_not_root(sets: Sets, monkeypatch: pytest.MonkeyPatch) -> None:
     users = set()
     answer = Files.do_GET
     monkeypatch.setattr(Files, "do_GET", lambda self: users.add(user_of(self.client_address)) or answer(self))
-    mirror_answer = make(open_directory / "mirror", serve(source), source / "RPM-GPG-KEY-fixtures")
+    mirror_answer = sets.make()
     assert mirror_answer.get("changed"), mirror_answer
     assert users == {pwd.getpwnam("_apt").pw_uid}
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root could fetch as another user")
-def test_a_directory_that_apts_user_cannot_enter_is_named(source: Path, open_directory: Path, serve: Any) -> None:
+def test_a_directory_that_apts_user_cannot_enter_is_named(sets: Sets, open_directory: Path) -> None:
     (open_directory / "closed").mkdir(mode=0o700)
-    answer = make(open_directory / "closed/mirror", serve(source), source / "RPM-GPG-KEY-fixtures")
-    assert f"must be able to enter {open_directory}/closed (chmod o+x)" in answer["msg"]
+    sets.root = open_directory / "closed/mirror"
+    assert f"must be able to enter {open_directory}/closed (chmod o+x)" in sets.make()["msg"]
 
 
 def test_a_link_among_what_was_fetched_is_not_followed(open_directory: Path) -> None:
@@ -143,9 +152,7 @@ def test_a_link_among_what_was_fetched_is_not_followed(open_directory: Path) -> 
     assert not (open_directory / "taken").exists()
 
 
-def test_a_repository_with_a_detached_signature_and_a_compressed_index(
-    source: Path, open_directory: Path, serve: Any, signed: Path
-) -> None:
+def test_a_repository_with_a_detached_signature_and_a_compressed_index(sets: Sets, source: Path, signed: Path) -> None:
     """As NVIDIA's older ones."""
     (source / "Packages.gz").write_bytes(gzip.compress((source / "Packages").read_bytes()))
     files = [(name, (source / name).read_bytes()) for name in ("Packages", "Packages.gz")]
@@ -155,28 +162,21 @@ def test_a_repository_with_a_detached_signature_and_a_compressed_index(
     (source / "Release").write_text(f"Date: Thu, 01 Aug 2024 10:00:00 UTC\nSHA256:\n{lines}", encoding="utf-8")
     sign = ("gpg", "--homedir", str(signed.parent / "gpg"), "--batch", "--armor", "--detach-sign")
     run(*sign, "--output", str(source / "Release.gpg"), str(source / "Release"))
-    answer = make(open_directory / "mirror", serve(source), source / "RPM-GPG-KEY-fixtures")
+    answer = sets.make()
     assert answer.get("changed"), answer
     assert sorted(answer["packages"]) == sorted([*CHOSEN, "Packages.gz", "Release", "Release.gpg"])
 
 
-def test_another_version_takes_what_is_there_and_the_older_one_goes(
-    source: Path, open_directory: Path, serve: Any
-) -> None:
-    root, key, url = open_directory / "mirror", source / "RPM-GPG-KEY-fixtures", serve(source)
-    make(root, url, key)
+def test_another_version_takes_what_is_there_and_the_older_one_goes(sets: Sets, source: Path) -> None:
+    sets.make()
     (source / "cuda-cublas-10-0_10.0.130.1-1_amd64.deb").unlink()  # it is not asked for again
-    answer = make(root, url, key, ["cuda-libraries-10-0"])
+    answer = sets.make(["cuda-libraries-10-0"])
     assert answer.get("changed"), answer
-    assert sorted(path.name for path in (root / "deb/cuda").glob("*.deb")) == CHOSEN[:4]
+    assert sorted(path.name for path in (sets.root / "deb/cuda").glob("*.deb")) == CHOSEN[:4]
 
 
-def test_what_the_named_version_requires_of_the_system_is_reported(
-    source: Path, open_directory: Path, serve: Any
-) -> None:
-    answer = make(open_directory / "mirror", serve(source), source / "RPM-GPG-KEY-fixtures", ["nccl=1"])
-    assert answer.get("changed"), answer
-    assert answer["elsewhere"] == ["libold"]
+def test_what_the_named_version_requires_of_the_system_is_reported(sets: Sets) -> None:
+    assert sets.make(["nccl=1"])["elsewhere"] == ["libold"]
 
 
 @pytest.mark.parametrize(
@@ -191,13 +191,12 @@ def test_what_the_named_version_requires_of_the_system_is_reported(
     ],
 )
 def test_what_apt_does_not_verify_or_choose_changes_nothing(
-    source: Path, open_directory: Path, serve: Any, spoil: str, packages: list[str], words: str
+    sets: Sets, source: Path, spoil: str, packages: list[str], words: str
 ) -> None:
-    root, key, url = open_directory / "mirror", source / "RPM-GPG-KEY-fixtures", serve(source)
-    make(root, url, key)
-    before = {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
+    sets.make()
+    before = sets.files()
     if spoil == "key":
-        key = source / "RPM-GPG-KEY-other"
+        sets.key = source / "RPM-GPG-KEY-other"
     elif spoil == "index":
         (source / "InRelease").write_text((source / "InRelease").read_text().replace("SHA256", "SHA512"))
     elif spoil == "unsigned":
@@ -205,14 +204,14 @@ def test_what_apt_does_not_verify_or_choose_changes_nothing(
     elif spoil == "package":
         packages = [*packages, "libcudnn7-dev=7.6.5.32-1+cuda10.0"]
         (source / "libcudnn7-dev_7.6.5.32-1+cuda10.0_amd64.deb").write_bytes(b"other")
-    answer = make(root, url, key, [*packages, "cuda-license-10-0"])
+    answer = sets.make([*packages, "cuda-license-10-0"])
     assert answer.get("failed"), answer
     assert words in answer["msg"]
     assert "The set that is served was not changed." in answer["msg"]
-    assert {path: path.read_bytes() for path in root.rglob("*") if path.is_file()} == before
+    assert sets.files() == before
 
 
-def test_a_host_without_apt_is_refused(source: Path, open_directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_host_without_apt_is_refused(open_directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(open_directory))
     maker = deb_sets.Maker(str(open_directory), "cuda", NAMED, [{"url": "http://x", "key": "x"}])
     words = "requires apt on the mirror host, but it has no apt-get, apt-cache"
@@ -226,8 +225,7 @@ def test_a_set_with_two_repositories_is_refused_and_each_kind_has_its_folder() -
     assert package_set_records([package_set, {"name": "el9"}], "/m") == ["/m/deb/cuda/set.json", "/m/rpm/el9/set.json"]
 
 
-def test_a_removal_takes_the_set(source: Path, open_directory: Path, serve: Any) -> None:
-    root = open_directory / "mirror"
-    make(root, serve(source), source / "RPM-GPG-KEY-fixtures")
-    mirror_removal.remove(str(root), keep_root=False)
-    assert not root.exists()
+def test_a_removal_takes_the_set(sets: Sets) -> None:
+    sets.make()
+    mirror_removal.remove(str(sets.root), keep_root=False)
+    assert not sets.root.exists()

@@ -13,6 +13,7 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 import python_files
+from resource_manager import write_settings
 
 from hadoop_dl.data import stacks
 from hadoop_dl.data.locks import canonicalize_name
@@ -119,9 +120,7 @@ def test_the_driver_leaves_the_same_result_beside_the_model_and_on_its_host(
 def storage(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
     monkeypatch.syspath_prepend(str(DIRECTORY))
     monkeypatch.setenv("HADOOP_CONF_DIR", str(tmp_path))
-    (tmp_path / "core-site.xml").write_text(
-        "<configuration><property><name>fs.defaultFS</name><value>hdfs://master1:8020</value></property></configuration>"
-    )
+    write_settings(tmp_path / "core-site.xml", {"fs.defaultFS": "hdfs://master1:8020"})
     return importlib.import_module("storage")
 
 
@@ -143,20 +142,16 @@ def test_without_a_configuration_the_namenode_is_asked_for(storage: ModuleType, 
         storage.address("hdfs:///user/me")
 
 
-@pytest.fixture
-def choose(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    monkeypatch.syspath_prepend(str(DIRECTORY))
-    return importlib.import_module("choose")
-
-
 TFOS_STACKS = [name for name in stacks.stack_names() if "tensorflowonspark" in stacks.load_stack(name).data]
 
 
 @pytest.mark.parametrize("mode", ["spark", "tensorflow", "kafka"])
 @pytest.mark.parametrize("name", TFOS_STACKS)
 def test_every_stack_with_tensorflowonspark_has_a_script_or_a_sentence(
-    choose: ModuleType, name: str, mode: str
+    monkeypatch: pytest.MonkeyPatch, name: str, mode: str
 ) -> None:
+    monkeypatch.syspath_prepend(str(DIRECTORY))
+    choose = importlib.import_module("choose")
     stack = stacks.load_stack(name).data
     entries = stacks.load_stack(name).lock().entries
     distributions = {canonicalize_name(entry.project): entry.version for entry in entries}

@@ -39,10 +39,10 @@ def packages(major: str, version: str, installed: Any = (), **inputs: Any) -> Rp
     return packages_of(driver_hosts.request(version=version, **inputs), host)
 
 
-def debian_packages(version: str = "535.261.03", **inputs: Any) -> Rpms:
+def debian_packages(**inputs: Any) -> Rpms:
     kernels = {"needed": ["6.1.0-28-amd64"], "headers": {}}
     host = driver_hosts.host(kernels=kernels, **driver_hosts.DEBIAN)
-    return packages_of(driver_hosts.request(version=version, **inputs), host)
+    return packages_of(driver_hosts.request(version="535.261.03", **inputs), host)
 
 
 def named(major: str, version: str, **inputs: Any) -> list[str]:
@@ -96,11 +96,6 @@ RELEASES = [("7", "470.82.01"), ("7", "535.104.05"), ("9", "535.104.05"), ("9", 
 
 
 @pytest.mark.parametrize(("major", "version"), RELEASES)
-def test_nvidia_has_every_package_that_is_named(major: str, version: str) -> None:
-    assert set(named(major, version)) <= set(dependencies(major, version))
-
-
-@pytest.mark.parametrize(("major", "version"), RELEASES)
 @pytest.mark.parametrize("part", ["NVML", "cuda-libs", "cuda", "modprobe", "persistenced", "latest-dkms"])
 def test_every_part_that_computing_needs_is_installed(major: str, version: str, part: str) -> None:
     names = installed_with(major, version, named(major, version))
@@ -112,14 +107,6 @@ def test_every_part_that_computing_needs_is_installed(major: str, version: str, 
 def test_yum_is_given_every_package_of_one_version_because_it_downgrades_no_other(version: str) -> None:
     assert installed_with("7", version, named("7", version)) == set(named("7", version))
     assert len(named("7", version)) == 11
-
-
-@pytest.mark.parametrize(
-    ("module", "kmod"), [("open", "kmod-nvidia-open-dkms"), ("proprietary", "kmod-nvidia-latest-dkms")]
-)
-def test_the_module_is_of_the_requested_kind(module: str, kmod: str) -> None:
-    kmods = [name for name in named("9", "580.82.07", module=module) if name.startswith("kmod-")]
-    assert kmods == [kmod]
 
 
 @pytest.mark.parametrize(("major", "version"), RELEASES)
@@ -143,27 +130,13 @@ def test_a_missing_version_has_a_way_out(major: str, inputs: dict[str, str], wor
     assert words in packages(major, "535.104.05", **inputs).remedy()
 
 
-@pytest.mark.parametrize(
-    ("installed", "version", "leaving"),
-    [
-        ("580.82.07", "535.104.05", ["libnvidia-cfg", "libnvidia-ml"]),
-        ("570.86.15", "580.82.07", []),  # a site's own for its X server; it follows
-        ("550.54.15", "580.82.07", ["nvidia-driver", "nvidia-driver-devel", "nvidia-driver-libs"]),
-        ("550.54.15", "555.42.02", []),
-    ],
-)
-def test_packages_that_the_other_branch_does_without_leave(installed: str, version: str, leaving: list[str]) -> None:
-    other_names = ["libnvidia-ml", "libnvidia-cfg"] if installed >= "560" else ["nvidia-driver-devel"]
-    names = ["nvidia-driver-cuda", "nvidia-driver", "nvidia-driver-libs", *other_names, "kmod-nvidia-latest-dkms"]
-    if version < "560" <= installed:
-        names = names[:1] + names[3:]
-    driver = packages("9", version, {name: [f"3:{installed}-1.el9"] for name in names})
-    assert sorted(driver.replaced()) == leaving
-
-
-def test_the_module_of_the_other_kind_leaves_with_it() -> None:
-    driver = packages("9", "580.82.07", ["kmod-nvidia-latest-dkms"], module="open")
-    assert driver.replaced() == ["kmod-nvidia-latest-dkms"]
+@pytest.mark.parametrize(("installed", "leave"), [("550.54.15", True), ("570.86.15", False)])
+def test_graphics_of_a_branch_before_560_leave_and_a_sites_own_of_a_later_one_follow(
+    installed: str, leave: bool
+) -> None:
+    names = ["nvidia-driver", *(f"nvidia-driver-{part}" for part in ("libs", "NvFBCOpenGL", "devel"))]
+    driver = packages("9", "580.82.07", dict.fromkeys(names, [f"3:{installed}-1.el9"]))
+    assert driver.replaced() == names * leave
 
 
 @pytest.mark.parametrize(
@@ -305,13 +278,10 @@ ROWS = [(major, version, *(NEWEST if version >= "560" else LISTS[major])) for ma
 BESIDE = {"kernel-devel", "kernel-devel-matched", "yum-plugin-versionlock", "python3-dnf-plugin-versionlock", "grubby"}
 
 
-def section(heading: str) -> str:
-    return DOCS.partition(f"\n## {heading}\n")[2].partition("\n##")[0]
-
-
 def row(heading: str, branch: str) -> list[set[str]]:
     """The names in the first three items of a branch."""
-    items = section(heading).partition(f"\nBranches {branch}:\n\n")[2].split("\n\n")[0].split("\n- ")
+    section = DOCS.partition(f"\n## {heading}\n")[2].partition("\n##")[0]
+    items = section.partition(f"\nBranches {branch}:\n\n")[2].split("\n\n")[0].split("\n- ")
     return [{word for word in re.findall(r"`([^`]+)`", item) if "/" not in word} for item in items[:3]]
 
 
@@ -339,24 +309,6 @@ def test_the_page_has_the_packages_of_each_branch_and_no_others(
         name for name in external_names - nvidias if not any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
     }
     assert other_names == other_packages - patterns - BESIDE | external_names & BESIDE
-
-
-@pytest.mark.parametrize(
-    ("major", "version", "heading", "begins"),
-    [
-        ("7", "535.104.05", "RHEL 7", "yumdownloader"),
-        ("9", "535.104.05", "RHEL 8 and 9", "dnf download"),
-        ("9", "580.82.07", "RHEL 8 and 9", "dnf download"),
-    ],
-)
-def test_the_commands_for_a_mirror_fetch_every_package_that_is_named(
-    major: str, version: str, heading: str, begins: str
-) -> None:
-    commands = re.sub(r"\\\n", "", section(heading)).splitlines()
-    (command,) = [line for line in commands if line.strip().startswith(begins) and f"-{version} " in line]
-    names = re.findall(rf"(\S+)-{re.escape(version)}\b", command)
-    missing_packages = set(named(major, version)) - installed_with(major, version, names)
-    assert missing_packages <= ({"kmod-nvidia-latest-dkms"} if "kmod-nvidia-open-dkms" in names else set())
 
 
 def test_the_page_has_the_packages_of_debian() -> None:

@@ -44,8 +44,8 @@ def rpms(major: str, version: str) -> dict[str, Any]:
     """The packages of a release; a version without a public spec is as the last branch that has one."""
     rows = [row for row in RELEASES if row["system"] == major]
     release = next((row for row in rows if version in row["versions"]), rows[-1])
-    packages: dict[str, Any] = json.loads(re.sub(r"\bV\b", version, json.dumps(release["packages"])))
-    return packages
+    content = json.loads(re.sub(r"\bV\b", version, json.dumps(release)))
+    return {name: {"evr": content["evr"], **entry} for name, entry in content["packages"].items()}
 
 
 NAMED = {"7": ["470.82.01", "535.104.05"], "9": ["535.104.05", "550.54.15", "560.35.03", "570.86.15", "580.82.07"]}
@@ -56,7 +56,7 @@ REPOSITORIES = {
 
 
 class System:
-    """A host with these packages of NVIDIA's and a repository with others. Of RHEL and EPEL it can have everything that they require."""
+    """A host with these packages of NVIDIA's and a repository with others."""
 
     def __init__(self, major: str, repository: set[Rpm], installed: set[Rpm]) -> None:
         self.pool = solv.Pool()
@@ -68,12 +68,6 @@ class System:
         for repo, content in ((self.host, installed), (self.repository, repository)):
             for name, version in sorted(content):
                 self.add(repo, name, releases[version][name])
-        entries = [entry for packages in releases.values() for entry in packages.values()]
-        for text in sorted({word.replace("(x86-64)", "") for entry in entries for word in entry.get("requires", [])}):
-            name, _, version = text.partition(" >= ")
-            # RHEL 9.4 has neither of the first two, and an egl-wayland that is older than branch 560 requires.
-            if not re.match(r"egl-gbm|egl-x11|egl-wayland .|(lib)?nvidia-", text):
-                self.add(self.repository, name, {"evr": f"{version.rpartition('-')[0] or version or '1'}-9"})
         self.pool.createwhatprovides()
 
     def dependency(self, text: str) -> Any:
@@ -106,9 +100,7 @@ class System:
         problems = [str(problem) for problem in solver.solve(jobs)]
         assert problems == []
         transaction = solver.transaction()
-        return {
-            rpm(item) for item in transaction.newsolvables() + transaction.keptsolvables() if item.evr.startswith("3:")
-        }
+        return {rpm(item) for item in transaction.newsolvables() + transaction.keptsolvables()}
 
 
 def rpm(package: Any) -> Rpm:
@@ -177,9 +169,3 @@ def test_the_other_module_takes_the_place_of_the_one() -> None:
     installed_rpms = changed("9", "580.82.07", repository)
     fresh = changed("9", "580.82.07", repository, module="open")
     assert changed("9", "580.82.07", repository, installed_rpms, module="open") == fresh
-
-
-def test_graphics_packages_that_stay_would_end_the_upgrade() -> None:
-    installed_rpms = changed("9", "550.54.15", set(mirror("9", "550.54.15")))
-    with pytest.raises(AssertionError, match="requires nvidia-kmod-common = 3:580.82.07, but none"):
-        System("9", set(mirror("9", "580.82.07")), installed_rpms).solve(["kmod-nvidia-latest-dkms-580.82.07"])

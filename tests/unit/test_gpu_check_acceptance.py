@@ -76,14 +76,6 @@ def test_data_that_is_lost_between_host_and_gpu_is_a_problem_of_the_gpu(monkeypa
     assert answer["peers"] == []  # its own copies are wrong already
 
 
-def test_a_gpu_without_room_is_named_and_the_others_are_measured():
-    gpus = cards(2)
-    gpus[0].memory = 100 << 10
-    first, second = bandwidth.measure(Cuda(gpus))["gpus"]
-    assert first["problem"] == "cuMemAlloc_v2 returned 2 (out of memory: something fills the GPU)"
-    assert second["problem"] is None
-
-
 @pytest.mark.parametrize("call", ["cuInit", "cuDeviceGetCount", "cuDevicePrimaryCtxRetain", "cuDeviceGetPCIBusId"])
 def test_cuda_that_does_not_start_is_an_error_with_its_meaning(call):
     assert bandwidth.measure(Cuda(cards(1), {call: 802})) == {
@@ -118,7 +110,6 @@ LISTING = "nvidia-smi --query-gpu=pci.bus_id,name,pcie.link.gen.max,pcie.link.wi
 APPLICATIONS = "nvidia-smi --query-compute-apps=pid,process_name"
 NVLINKS = {(0, 1): 48_000, (1, 0): 48_000}
 PASSED = ["PASS"] * 4
-NOTHING = "nothing was measured: idle_gpus_measured has the reason"
 
 
 def accept(root, library, answers=None, gpus=2, **given):
@@ -193,16 +184,37 @@ def test_copies_between_gpus_that_do_not_arrive_fail_with_the_way_out(tmp_path):
     assert "GPU 0000:3b:00.0 to 0000:3c:00.0: what arrived is not what was sent. On a host without virtual" in message
 
 
-@pytest.mark.parametrize("busy", [1, 7])
-def test_gpus_that_compute_are_left_alone_and_the_processes_are_named(tmp_path, busy):
-    users = "".join(f"{4000 + at}, /usr/bin/python{at}\n" for at in range(busy))
+def computing(number):
+    """nvidia-smi's list of processes."""
+    return {APPLICATIONS: (0, "".join(f"{4000 + at}, /usr/bin/python{at}\n" for at in range(number)))}
+
+
+ONE = "The GPUs must be idle but 1 processes compute there: 4000, /usr/bin/python0. "
+MANY = "7 processes compute there: 4000, /usr/bin/python0; "
+DIVIDED = {"nvidia-smi --query-gpu=index,mig.mode.current": (0, "0, Enabled\n1, Disabled\n")}
+ITS_HOST = "run it there: /opt/deeplearning/bin/gpu-check --accept"
+
+
+@pytest.mark.parametrize(
+    ("answers", "container", "given", "outcome", "words"),
+    [
+        (computing(1), "", {}, "FAIL", [ONE]),
+        (computing(7), "", {}, "FAIL", [MANY, "; 4004, /usr/bin/python4; .... "]),
+        ({APPLICATIONS: (255, "Unable to determine the device handle")}, "", {}, "FAIL", ["status 255"]),
+        (DIVIDED, "", {}, "SKIP", ["MIG divides a GPU"]),
+        ({}, "", {"gpu_count": "0"}, "SKIP", ["this host must have no GPU"]),
+        ({}, "container_1_0001_01_000001", {}, "SKIP", [ITS_HOST]),  # it does not know who else computes
+    ],
+)
+def test_gpus_that_are_not_idle_whole_and_of_this_host_are_left_alone(
+    tmp_path, monkeypatch, answers, container, given, outcome, words
+):
+    monkeypatch.setenv("CONTAINER_ID", container)
     library = Cuda(v100())
-    run, checks = accept(tmp_path, library, {APPLICATIONS: (0, users)})
-    assert outcomes(checks) == ["FAIL", "SKIP", "SKIP", "SKIP"]
-    message = checks["idle_gpus_measured"]["message"]
-    assert f"The GPUs must be idle but {busy} processes compute there: 4000, /usr/bin/python0" in message
-    assert message.count("/usr/bin/python") == min(busy, 5)
-    assert checks["host_copies"]["message"] == NOTHING
+    run, checks = accept(tmp_path, library, answers, **given)
+    assert outcomes(checks) == [outcome, "SKIP", "SKIP", "SKIP"]
+    assert [word for word in words if word not in checks["idle_gpus_measured"]["message"]] == []
+    assert checks["host_copies"]["message"] == "nothing was measured: idle_gpus_measured has the reason"
     assert (library.initialized, run.measures) == (False, [])
 
 
@@ -215,13 +227,6 @@ def test_a_process_that_starts_meanwhile_makes_the_measures_void(tmp_path):
     assert first["outcome"] == "FAIL"
     assert "but 1 processes compute there, which started meanwhile: 4711, python3" in first["message"]
     assert run.measures == []
-
-
-def test_processes_that_cannot_be_listed_are_no_idle_gpus(tmp_path):
-    library = Cuda(v100())
-    _, checks = accept(tmp_path, library, {APPLICATIONS: (255, "Unable to determine the device handle")})
-    assert outcomes(checks) == ["FAIL", "SKIP", "SKIP", "SKIP"]
-    assert not library.initialized
 
 
 NCCL = "\tlibcuda.so.1 (libc6,x86-64) => /usr/lib64/libcuda.so.1\n\tlibnccl.so.2 (libc6,x86-64) => /usr/lib64/libnccl.so.2\n"
@@ -273,10 +278,8 @@ def test_a_nccl_that_waits_for_ever_ends_after_the_limit(tmp_path, monkeypatch):
     nccl = Nccl(Cuda(v100(), peers=NVLINKS))
     nccl.ncclGroupEnd = lambda: time.sleep(60)
     monkeypatch.setattr(acceptance, "NCCL_SLOW", 0.5)
-    began = time.monotonic()
     _, nccl_check = reduced(tmp_path, nccl)
     assert "GPUs wait for each other in NCCL" in nccl_check["message"]
-    assert time.monotonic() - began < 20
 
 
 def test_one_gpu_and_a_host_without_nccl_are_a_skip_with_the_reason(tmp_path):
@@ -294,35 +297,13 @@ def test_a_corrupted_inforom_does_not_stop_the_run(tmp_path):
     assert outcomes(checks) == PASSED
 
 
-@pytest.mark.parametrize(
-    ("answers", "given", "words"),
-    [
-        ({"nvidia-smi --query-gpu=index,mig.mode.current": (0, "0, Enabled\n1, Disabled\n")}, {}, "MIG divides a GPU"),
-        ({}, {"gpu_count": "0"}, "this host must have no GPU"),
-    ],
-)
-def test_what_is_no_whole_gpu_is_a_skip(tmp_path, answers, given, words):
-    run, checks = accept(tmp_path, Cuda(v100()), answers, **given)
-    assert outcomes(checks) == ["SKIP"] * 4
-    assert words in checks["idle_gpus_measured"]["message"]
-    assert run.measures == []
-
-
-def test_a_container_does_not_know_who_else_computes(tmp_path, monkeypatch):
-    monkeypatch.setenv("CONTAINER_ID", "container_1_0001_01_000001")
-    library = Cuda(v100())
-    _, checks = accept(tmp_path, library)
-    assert outcomes(checks) == ["SKIP"] * 4
-    assert "run it there: /opt/deeplearning/bin/gpu-check --accept" in checks["idle_gpus_measured"]["message"]
-    assert not library.initialized
-
-
 def test_a_gpu_that_cannot_be_measured_fails_and_the_other_is_reported(tmp_path):
     gpus = v100()
     gpus[0].memory = 100 << 10
     run, checks = accept(tmp_path, Cuda(gpus))
     assert outcomes(checks) == ["FAIL", "PASS", "PASS", "SKIP"]
-    assert "GPU 0000:3b:00.0: cuMemAlloc_v2 returned 2 (out of memory" in checks["idle_gpus_measured"]["message"]
+    words = "GPU 0000:3b:00.0: cuMemAlloc_v2 returned 2 (out of memory: something fills the GPU)"
+    assert words in checks["idle_gpus_measured"]["message"]
     assert {measure["gpu"] for measure in run.measures} == {"0000:3c:00.0"}
 
 
@@ -335,10 +316,8 @@ def test_a_gpu_that_never_answers_ends_after_the_limit(tmp_path, monkeypatch):
     library = Cuda(v100())
     library.cuInit = lambda flags: time.sleep(60)
     monkeypatch.setattr(acceptance, "SLOW", 0.5)
-    began = time.monotonic()
     _, checks = accept(tmp_path, library)
     assert "must be measured within" in checks["idle_gpus_measured"]["message"]
-    assert time.monotonic() - began < 20
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give up its rights")
@@ -353,10 +332,16 @@ def test_root_measures_as_nobody(open_directory):
     assert [path.name for path in uids.iterdir()] == [str(pwd.getpwnam("nobody").pw_uid)]
 
 
-def test_the_command_prints_a_line_for_each_step_and_json(tmp_path, monkeypatch, capsys):
+@pytest.fixture
+def whole(tmp_path, monkeypatch):
+    """A run on a host that is well, which is the host of the command and of the playbook's script."""
     run, _ = accept(tmp_path, Cuda(v100(), peers=NVLINKS))
     monkeypatch.setattr(cli, "Host", lambda named: run.host)
+    monkeypatch.setattr(acceptance, "Host", lambda: run.host)
     monkeypatch.chdir("/")
+
+
+def test_the_command_prints_a_line_for_each_step_and_json(whole, capsys):
     assert cli.main(["--accept"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [line.split(":")[0] for line in lines] == [
@@ -381,23 +366,17 @@ def test_misuse_is_a_sentence(arguments, words, capsys):
     assert words in capsys.readouterr().err
 
 
-def test_a_name_that_the_locale_lacks_is_printed_and_reported(tmp_path, monkeypatch):
+def test_a_name_that_the_locale_lacks_is_printed_and_reported(whole, tmp_path, monkeypatch):
     """As of a process in /home/josé, in a cron job."""
-    run, _ = accept(tmp_path, Cuda(v100(), peers=NVLINKS))
     answer = {"name": "xid", "question": "", "outcome": "PASS", "message": "josé"}
-    monkeypatch.setattr(cli, "Host", lambda named: run.host)
     monkeypatch.setattr(cli, "results", lambda *_: [answer])
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), encoding="ascii"))
-    monkeypatch.chdir("/")
     assert cli.main(["xid", "--junit", str(tmp_path / "report.xml")]) == 0
     assert sys.stdout.buffer.getvalue().decode() == "PASS  xid: josé\n"
     assert "josé" in (tmp_path / "report.xml").read_text(encoding="utf-8")
 
 
-def test_a_report_that_cannot_be_written_and_a_torn_file_are_sentences(tmp_path, monkeypatch, capsys):
-    run, _ = accept(tmp_path, Cuda(v100(), peers=NVLINKS))
-    monkeypatch.setattr(cli, "Host", lambda named: run.host)
-    monkeypatch.chdir("/")
+def test_a_report_that_cannot_be_written_and_a_torn_file_are_sentences(whole, tmp_path, monkeypatch, capsys):
     assert cli.main(["xid", "--junit", str(tmp_path / "missing/report.xml")]) == 2
     assert "The file of --junit must be writable, but: " in capsys.readouterr().err
     (tmp_path / "opt/deeplearning/etc/gpu-check.json").write_text("{")
@@ -406,17 +385,11 @@ def test_a_report_that_cannot_be_written_and_a_torn_file_are_sentences(tmp_path,
     assert "gpu-check.json must be JSON but is not" in capsys.readouterr().err
 
 
-def test_the_playbooks_script_prints_one_line_of_json_with_what_the_inventory_promises(tmp_path, monkeypatch, capsys):
-    run, _ = accept(tmp_path, Cuda(v100(), peers=NVLINKS))
-    monkeypatch.setattr(acceptance, "Host", lambda: run.host)
+def test_the_playbooks_script_prints_one_line_of_json_with_what_the_inventory_promises(whole, capsys):
     acceptance.main("3")
     (line,) = capsys.readouterr().out.splitlines()
     report = json.loads(line)
     assert report["results"][0]["message"].startswith("CUDA must list 3 GPUs but lists 2")
-    assert {measure["kind"] for measure in report["measures"]} == {
-        "GPU to GPU",
-        "GPU to host",
-        "host to GPU",
-        "memory",
-    }
+    kinds = {"GPU to GPU", "GPU to host", "host to GPU", "memory"}
+    assert {measure["kind"] for measure in report["measures"]} == kinds
     assert len(typed.read(gpu_acceptance.Acceptance, report).measures) == 8

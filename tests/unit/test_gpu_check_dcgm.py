@@ -7,11 +7,9 @@ a capture of DCGM 4.2.3 (github.com/baldwinSPC/glimmer-burnin, runners/dcgm-diag
 """
 
 import json
-from pathlib import Path
 
 import gpu_check.dcgm
 import pytest
-import yaml
 from gpu_check_hosts import ask, check, host
 
 NAMES_OF_3 = (
@@ -188,9 +186,3 @@ def test_level_two_has_a_limit_of_its_own_and_its_failure_is_one(tmp_path):
     inputs = {"question": "dcgm_medium_diagnosis", "named": ["dcgm_medium_diagnosis"]}
     assert "dcgmi diag -r 2 must end within 900 seconds" in diagnosed(tmp_path / "a", "", status=-9, **inputs)[1]
     check(diagnosed(tmp_path / "b", four((1, RESET, ROW)), status=226, **inputs), "FAIL", "dcgmi diag -r 2 -v has more")
-
-
-def test_an_upgrade_asks_for_level_two():
-    role = Path(__file__).resolve().parents[2] / "roles" / "nvidia_driver"
-    defaults = yaml.safe_load((role / "defaults" / "main.yml").read_text(encoding="utf-8"))
-    assert "dcgm_medium_diagnosis" in defaults["nvidia_driver_upgrade_checks"]

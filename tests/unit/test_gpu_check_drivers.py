@@ -45,28 +45,30 @@ def test_no_question_fails_on_a_healthy_gpu(tmp_path, branch):
     assert {name: message for name, (outcome, message) in checks.items() if outcome == "FAIL"} == {}
 
 
-@pytest.mark.parametrize("branch", [418, 470])
-def test_a_field_that_a_driver_does_not_know_is_not_reported(tmp_path, branch):
-    words = "this driver does not report gpu_recovery_action"
-    assert asked(tmp_path, branch)["recovery_action"] == ("SKIP", words)
+UNKNOWN = "this driver does not report gpu_recovery_action"
+RESET = "reset_status.reset_required"
+DRAIN = "reset_status.drain_and_reset_recommended"
+HOT = {"clocks_throttle_reasons.hw_thermal_slowdown": "Active"}
 
 
 @pytest.mark.parametrize(
-    ("flags", "outcome", "words"),
+    ("branch", "gpu", "question", "outcome", "words"),
     [
-        ({}, "PASS", "GPU 0: None"),
-        ({"reset_required": "Yes"}, "FAIL", "GPU 0: reset_status.reset_required. Drain the host"),
-        ({"drain_and_reset_recommended": "Yes"}, "FAIL", "GPU 0: reset_status.drain_and_reset_recommended. Drain"),
-        ({"reset_required": "[N/A]"}, "PASS", "GPU 0: None"),
+        (418, {}, "recovery_action", "SKIP", [UNKNOWN]),
+        (470, {}, "recovery_action", "SKIP", [UNKNOWN]),
+        (535, {}, "recovery_action", "PASS", ["GPU 0: None"]),
+        (535, {RESET: "Yes"}, "recovery_action", "FAIL", [f"GPU 0: {RESET}. Drain the host"]),
+        (535, {DRAIN: "Yes"}, "recovery_action", "FAIL", [f"GPU 0: {DRAIN}. Drain"]),
+        (535, {RESET: "[N/A]"}, "recovery_action", "PASS", ["GPU 0: None"]),
+        (418, {}, "retired_pages", "PASS", ["does not report", "retired_pages.pending: GPU 0: No"]),
+        (418, {}, "throttling", "PASS", ["none"]),
+        (418, HOT, "throttling", "FAIL", ["GPU 0: heat"]),
+        (470, {}, "throttling", "PASS", ["none"]),
+        (470, HOT, "throttling", "FAIL", ["GPU 0: heat"]),
     ],
 )
-def test_a_driver_before_the_recovery_action_is_asked_for_its_reset_status(tmp_path, flags, outcome, words):
-    gpu = {f"reset_status.{name}": answer for name, answer in flags.items()}
-    check(asked(tmp_path, 535, gpu=gpu)["recovery_action"], outcome, words)
-
-
-def test_an_old_driver_without_remapped_rows_still_reports_its_pages(tmp_path):
-    check(asked(tmp_path, 418)["retired_pages"], "PASS", "does not report", "retired_pages.pending: GPU 0: No")
+def test_an_older_driver_is_asked_for_what_its_branch_reports(tmp_path, branch, gpu, question, outcome, words):
+    check(asked(tmp_path, branch, gpu=gpu)[question], outcome, *words)
 
 
 @pytest.mark.parametrize("branch", [470, 535, 580])
@@ -78,41 +80,29 @@ def test_a_row_that_waits_or_could_not_be_remapped_fails(tmp_path, branch, field
     check(asked(tmp_path, branch, gpu={field: "Yes"})["retired_pages"], "FAIL", words)
 
 
+BRAKE = {"clocks_event_reasons.hw_power_brake_slowdown": "Active"}
+
+
 @pytest.mark.parametrize(
-    ("gpu", "question", "words"),
+    ("gpu", "question", "outcome", "words"),
     [
-        ({"gpu_recovery_action": "Drain and Reset"}, "recovery_action", ["GPU 0: Drain and Reset"]),
-        ({"compute_mode": "Prohibited"}, "compute_mode", ["nvidia-smi -i 0 -c DEFAULT"]),
-        ({"retired_pages.pending": "Yes"}, "retired_pages", ["reboot the host"]),
-        ({"ecc.errors.uncorrected.volatile.total": "3"}, "ecc_errors", ["GPU 0: 3", "replace the card"]),
-        ({"persistence_mode": "Disabled"}, "persistence", ["nvidia-persistenced", "systemctl enable"]),
-        ({"pcie.link.width.current": "8"}, "pcie_width", ["x8 of x16", "If the GPU was idle"]),
-        ({"ecc.errors.uncorrected.aggregate.sram.thresholdExceeded": "Yes"}, "retired_pages", ["SRAM"]),
-        ({"clocks_event_reasons.hw_thermal_slowdown": "Active"}, "throttling", ["GPU 0: heat. Look at"]),
-        ({"clocks_event_reasons.hw_power_brake_slowdown": "Active"}, "throttling", ["GPU 0: power brake. Look at"]),
+        ({"gpu_recovery_action": "Drain and Reset"}, "recovery_action", "FAIL", ["GPU 0: Drain and Reset"]),
+        ({"compute_mode": "Prohibited"}, "compute_mode", "FAIL", ["nvidia-smi -i 0 -c DEFAULT"]),
+        ({"retired_pages.pending": "Yes"}, "retired_pages", "FAIL", ["reboot the host"]),
+        ({}, "ecc_errors", "PASS", ["GPU 0: 0"]),
+        ({"ecc.errors.uncorrected.volatile.total": "[N/A]"}, "ecc_errors", "PASS", ["N/A"]),
+        ({"ecc.errors.uncorrected.volatile.total": "3"}, "ecc_errors", "FAIL", ["GPU 0: 3", "replace the card"]),
+        ({}, "persistence", "PASS", ["on"]),
+        ({"persistence_mode": "Disabled"}, "persistence", "FAIL", ["nvidia-persistenced", "systemctl enable"]),
+        ({}, "pcie_width", "PASS", ["full"]),
+        ({"pcie.link.width.current": "8"}, "pcie_width", "FAIL", ["x8 of x16", "If the GPU was idle"]),
+        ({"ecc.errors.uncorrected.aggregate.sram.thresholdExceeded": "Yes"}, "retired_pages", "FAIL", ["SRAM"]),
+        ({"clocks_event_reasons.hw_thermal_slowdown": "Active"}, "throttling", "FAIL", ["GPU 0: heat. Look at"]),
+        (BRAKE, "throttling", "FAIL", ["GPU 0: power brake. Look at"]),
     ],
 )
-def test_what_a_card_reports_fails_with_what_to_do(tmp_path, gpu, question, words):
-    check(asked(tmp_path, 580, gpu=gpu)[question], "FAIL", *words)
-
-
-@pytest.mark.parametrize(
-    ("question", "words"), [("persistence", "on"), ("ecc_errors", "GPU 0: 0"), ("pcie_width", "full")]
-)
-def test_what_a_healthy_card_reports_is_in_the_message(tmp_path, question, words):
-    check(asked(tmp_path, 580)[question], "PASS", words)
-
-
-def test_a_card_without_ecc_passes(tmp_path):
-    gpu = {"ecc.errors.uncorrected.volatile.total": "[N/A]"}
-    check(asked(tmp_path, 580, gpu=gpu)["ecc_errors"], "PASS", "N/A")
-
-
-@pytest.mark.parametrize("branch", [418, 470])
-def test_an_old_driver_calls_it_throttling(tmp_path, branch):
-    gpu = {"clocks_throttle_reasons.hw_thermal_slowdown": "Active"}
-    assert asked(tmp_path, branch, gpu=gpu)["throttling"][0] == "FAIL"
-    assert asked(tmp_path, branch)["throttling"] == ("PASS", "none")
+def test_what_a_card_reports_passes_or_fails_with_what_to_do(tmp_path, gpu, question, outcome, words):
+    check(asked(tmp_path, 580, gpu=gpu)[question], outcome, *words)
 
 
 # nvidia-smi(1): status 14, "infoROM is corrupted"; the field's values are valid, invalid and N/A. The warning's words:

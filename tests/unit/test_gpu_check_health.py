@@ -60,17 +60,15 @@ Legend:
 
 
 @pytest.mark.parametrize(
-    ("gpus", "matrix", "message"),
+    ("nodes", "matrix", "message"),
     [
-        (3, (0, PAIRS), "0-1 NV4, 0-2 SYS, 1-2 SYS; NUMA node of each: 0, 0, 1"),
-        (1, (0, "\tGPU0\tCPU Affinity\nGPU0\t X \t0-15\n"), "one GPU; NUMA node of each: 0"),
-        (2, (1, "not supported"), "links are not reported; NUMA node of each: 0, unknown"),
+        ([0, 0, 1], (0, PAIRS), "0-1 NV4, 0-2 SYS, 1-2 SYS; NUMA node of each: 0, 0, 1"),
+        ([0], (0, "\tGPU0\tCPU Affinity\nGPU0\t X \t0-15\n"), "one GPU; NUMA node of each: 0"),
+        ([0, -1], (1, "not supported"), "links are not reported; NUMA node of each: 0, unknown"),
     ],
 )
-def test_how_gpus_reach_each_other_and_the_memory_is_reported(tmp_path, gpus, matrix, message):
-    nodes = {f"/sys/bus/pci/devices/{gpu}/numa_node": f"{gpu // 2}\n" for gpu in range(3 if gpus == 3 else 1)}
-    machine = host(
-        tmp_path, gpus=gpus, files={**nodes, "/sys/bus/pci/devices/1/numa_node": "-1\n"} if gpus == 2 else nodes
-    )
+def test_how_gpus_reach_each_other_and_the_memory_is_reported(tmp_path, nodes, matrix, message):
+    files = {f"/sys/bus/pci/devices/{gpu}/numa_node": f"{node}\n" for gpu, node in enumerate(nodes)}
+    machine = host(tmp_path, gpus=len(nodes), files=files)
     machine.answers["nvidia-smi", "topo", "-m"] = matrix
     assert ask("topology", machine) == ("PASS", message)

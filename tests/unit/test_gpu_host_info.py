@@ -9,7 +9,7 @@ import pytest
 from ansible.module_utils.hadoop_dl_host import host_reader, processes
 from gpu_check.host import Host
 from python_files import write_script
-from trees import write
+from trees import TREES, build, write
 
 from hadoop_dl.data import gpu_host, typed
 
@@ -218,12 +218,8 @@ def test_secure_boot_is_the_fifth_byte(tmp_path, value, wanted):
 
 
 def test_gpus_and_switches_are_told_apart_by_class(tmp_path):
-    files = {}
-    for number, values in enumerate((("10de", "030200", "20b0"), ("10de", "068000", "1af1"), ("8086", "030000", "1"))):
-        for name, value in zip(("vendor", "class", "device"), values, strict=True):
-            files[f"/sys/bus/pci/devices/{number}/{name}"] = f"0x{value}"
-    facts = tree(tmp_path, files).read()
-    assert (facts["gpus"], facts["nvswitches"]) == (["10de:20b0"], 1)
+    facts = gpu_host_info.Host(str(build(tmp_path, TREES["a100_nvswitch"])), answers()).read()
+    assert (facts["gpus"], facts["nvswitches"]) == (["10de:20b2"] * 8, 6)
 
 
 @pytest.mark.parametrize(

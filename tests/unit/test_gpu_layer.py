@@ -216,38 +216,20 @@ def test_another_driver_is_the_upgrades_work() -> None:
     assert "driver 470.82.01 runs; not allowed, it will be reported" in answer.table()
 
 
-@pytest.mark.parametrize(
-    ("device", "variables", "words"),
-    [
-        ("1021", {"nvidia_driver_version": "535.104.05"}, "branch any to 470"),
-        ("15f8", {"nvidia_driver_module": "open"}, "older than Turing"),
-        ("15f8", {"nvidia_driver_version": "390.157"}, "requires driver 410.48 or later"),
-    ],
-)
-def test_what_cannot_be_is_said_before_a_host_is_touched(device: str, variables: dict[str, Any], words: str) -> None:
-    node = changed(nvidia={"gpus": [{"vendor": "10de", "device": device}]})
-    problems = made(host(node, **{**WISH, **variables})).problems
-    assert any(words in problem and problem.startswith("data1: ") for problem in problems), problems
-
-
-T4, H100, B200, B300, RTX_PRO = "1eb8", "2330", "2901", "3182", "2bb5"
+K20, T4, H100, B200, B300, RTX_PRO = "1021", "1eb8", "2330", "2901", "3182", "2bb5"
 OPEN = {"nvidia_driver_module": "open"}
 FROM_FILE = {"nvidia_driver_source": "runfile"}
 
 
-def driver_problems_of(node: dict[str, Any], version: str, variables: dict[str, Any]) -> list[str]:
+def driver_problems(node: dict[str, Any], version: str, variables: dict[str, Any]) -> list[str]:
     bare = gpu_stack.GpuHost(invented_hosts.host("data1", (), variables, node), target.Target())
     return gpu_layer.driver_problems(version, bare, upgrade=False)
-
-
-def driver_problems(device: str, version: str, variables: dict[str, Any]) -> list[str]:
-    node = changed(nvidia={"gpus": [{"vendor": "10de", "device": device}]}, os={"short": "el9"})
-    return driver_problems_of(node, version, variables)
 
 
 @pytest.mark.parametrize(
     ("device", "version", "variables", "words"),
     [
+        (K20, "535.104.05", {}, "branch any to 470"),
         (T4, "615.71.09", {}, "packages of the proprietary module end with branch 610"),
         (T4, "620.10", FROM_FILE, "the proprietary module ends with branch 615"),
         (RTX_PRO, "580.95.05", {}, "have no proprietary module"),
@@ -260,17 +242,18 @@ def driver_problems(device: str, version: str, variables: dict[str, Any]) -> lis
         (H100, "580.95.05", {}, ""),  # its NVSwitches need the fabric manager alone
     ],
 )
-def test_a_module_or_fabric_that_nobody_packages_is_refused_and_no_other(
+def test_a_branch_module_or_fabric_that_the_gpus_cannot_have_is_refused_and_no_other(
     device: str, version: str, variables: dict[str, Any], words: str
 ) -> None:
-    problems = driver_problems(device, version, variables)
+    node = changed(nvidia={"gpus": [{"vendor": "10de", "device": device}]}, os={"short": "el9"})
+    problems = driver_problems(node, version, variables)
     assert len(problems) == bool(words)
     assert words in "".join(problems)
 
 
 def test_a_driver_for_ubuntu_is_refused() -> None:
     node = changed(os={"id": "ubuntu", "name": "Ubuntu 22.04.4 LTS"})
-    (problem,) = driver_problems_of(node, "535.104.05", {})
+    (problem,) = driver_problems(node, "535.104.05", {})
     assert "Ubuntu 22.04.4 LTS" in problem
     assert "nvidia_driver_version: none" in problem
 
@@ -278,8 +261,8 @@ def test_a_driver_for_ubuntu_is_refused() -> None:
 def test_rhel_7_has_no_packages_of_the_open_module() -> None:
     node = changed(nvidia={"gpus": [{"vendor": "10de", "device": "1eb8"}]})
     words = "RHEL 7 has no packages of the open module"
-    assert words in " ".join(driver_problems_of(node, "535.104.05", OPEN))
-    assert words not in " ".join(driver_problems_of(node, "535.104.05", {**OPEN, **FROM_FILE}))
+    assert words in " ".join(driver_problems(node, "535.104.05", OPEN))
+    assert words not in " ".join(driver_problems(node, "535.104.05", {**OPEN, **FROM_FILE}))
 
 
 @pytest.mark.parametrize("switches", [0, 6])

@@ -54,12 +54,9 @@ def given(role: str, **inputs: Any) -> Any:
     return answer(role, "{{ __" + role + "_package }}", **inputs)
 
 
-def slurped(record: Any) -> dict[str, str]:
-    return {"content": base64.b64encode(json.dumps(record).encode()).decode()}
-
-
 def work(role: str, record: Any = None, **inputs: Any) -> Any:
-    return cuda_packages.work(given(role, **inputs), slurped(record) if record else {})
+    slurped = {"content": base64.b64encode(json.dumps(record).encode()).decode()} if record else {}
+    return cuda_packages.work(given(role, **inputs), slurped)
 
 
 EIGHT = {"version": "8.9.7.29", "cuda": "12.2"}
@@ -93,11 +90,7 @@ def test_the_internal_role_is_used_by_these_roles_alone_and_their_digests_cover_
     assert "hadoop_dl" not in "".join(imports)  # else that is code of the filters too
 
 
-@pytest.mark.parametrize(
-    "changed",
-    ["roles/_cuda_package/tasks/package.yml", "lib/hadoop_dl/data/cuda_packages.py", "plugins/filter/cuda_packages.py"],
-)
-def test_a_change_of_what_the_roles_share_changes_their_digests_and_no_others(tmp_path: Path, changed: str) -> None:
+def test_a_change_of_what_the_roles_share_changes_their_digests_and_no_others(tmp_path: Path) -> None:
     for path in ("roles", "lib/hadoop_dl", "plugins/filter"):
         shutil.copytree(REPOSITORY / path, tmp_path / path, ignore=shutil.ignore_patterns("__pycache__"))
 
@@ -106,11 +99,16 @@ def test_a_change_of_what_the_roles_share_changes_their_digests_and_no_others(tm
         plan_digests.tree_digest.cache_clear()
         return {name: plan_digests.role_digests(tmp_path, (name,)) for name in (*CALLERS, "gpu_check", "hadoop_client")}
 
-    before = digests()
-    with (tmp_path / changed).open("a", encoding="utf-8") as handle:
-        handle.write("# changed\n")
-    after = digests()
-    assert {name for name in before if before[name] != after[name]} == set(CALLERS)
+    for changed in (
+        "roles/_cuda_package/tasks/package.yml",
+        "lib/hadoop_dl/data/cuda_packages.py",
+        "plugins/filter/cuda_packages.py",
+    ):
+        before = digests()
+        with (tmp_path / changed).open("a", encoding="utf-8") as handle:
+            handle.write("# changed\n")
+        after = digests()
+        assert {name for name in before if before[name] != after[name]} == set(CALLERS), changed
 
 
 # What the roles of earlier versions recorded: hosts have these.
@@ -391,34 +389,36 @@ def test_every_file_of_a_toolkit_is_on_the_disk_before_its_record_and_its_mark(
     assert set(disk_events[:-6]) >= {"libcublas.so.11", "nvcc", "lib64", "bin"}
 
 
+def problem(root: Path, role: str, paths: list[str]) -> str | None:
+    """What the next plan says of a receipt that is written now, of these files below the root."""
+    content, missing_paths = receipt.make_receipt(role, "aa", [f"{root}{path}" for path in paths])
+    assert not missing_paths
+    state = root / f"opt/deeplearning/state/{role}.json"
+    state.parent.mkdir(parents=True, exist_ok=True)
+    state.write_text(json.dumps(content).replace(str(root), ""))
+    answer = host_reader.Reader(str(root)).receipts()[role]["problem"]
+    assert answer is None or isinstance(answer, str)
+    return answer
+
+
 @pytest.mark.parametrize("size", [0, 5])
 def test_a_toolkit_that_lost_a_library_is_a_problem_of_the_receipt_also_of_the_next_one(
     tmp_path: Path, size: int
 ) -> None:
     """The receipt has the record of the installation: one that is written after the damage does not hide it."""
     inputs = {"cuda_versions": ["11.8"], "cuda_source": "runfile", "cuda_profile_enabled": False}
-    paths = [f"{tmp_path}{path}" for path in answer("cuda", "{{ cuda_paths }}", **inputs)]
+    paths = answer("cuda", "{{ cuda_paths }}", **inputs)
     library = toolkit(tmp_path / "usr/local/cuda-11.8")
     file_list = library.parents[1] / ".deeplearning-runfile.json"
     file_list.write_text(file_list.read_text().replace(str(tmp_path), ""))
-    for path in [Path(path) for path in paths if not Path(path).exists()]:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text("content")
-
-    def problem() -> str | None:
-        content, missing_paths = receipt.make_receipt("cuda", "aa", paths)
-        assert not missing_paths
-        state = tmp_path / "opt/deeplearning/state/cuda.json"
-        state.parent.mkdir(parents=True, exist_ok=True)
-        state.write_text(json.dumps(content).replace(str(tmp_path), ""))
-        answer = host_reader.Reader(str(tmp_path)).receipts()["cuda"]["problem"]
-        assert answer is None or isinstance(answer, str)
-        return answer
-
-    assert problem() is None
+    for path in [tmp_path / path[1:] for path in paths]:
+        if not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text("content")
+    assert problem(tmp_path, "cuda", paths) is None
     with library.open("r+b") as handle:
         handle.truncate(size)
-    assert problem() == "/usr/local/cuda-11.8/lib64/libcublas.so.11 was changed"
+    assert problem(tmp_path, "cuda", paths) == "/usr/local/cuda-11.8/lib64/libcublas.so.11 was changed"
 
 
 def test_a_toolkit_that_this_project_does_not_manage_is_not_written_over(tmp_path: Path) -> None:
@@ -624,12 +624,7 @@ def test_a_library_that_lost_its_content_is_a_problem_of_the_receipt(
         path.write_bytes(b"content")
     with library.open("r+b") as handle:
         handle.truncate(size)
-    content, missing_paths = receipt.make_receipt(role, "aa", [str(tmp_path) + path for path in paths])
-    assert not missing_paths
-    state = tmp_path / f"opt/deeplearning/state/{role}.json"
-    state.parent.mkdir(parents=True)
-    state.write_text(json.dumps(content).replace(str(tmp_path), ""))
-    assert host_reader.Reader(str(tmp_path)).receipts()[role]["problem"] is None
+    assert problem(tmp_path, role, paths) is None
     with library.open("r+b") as handle:
         handle.truncate(0)
     assert str(library.relative_to(tmp_path)) in host_reader.Reader(str(tmp_path)).receipts()[role]["problem"]

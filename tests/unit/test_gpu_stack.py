@@ -162,14 +162,6 @@ def test_the_libraries_of_the_stack_before_stay_for_its_environment() -> None:
     }
 
 
-def test_what_a_host_claims_to_have_installed_is_checked() -> None:
-    node = changed(managed={"cuda": ["10.0; reboot"], "cudnn_items": [{"version": "{{ x }}", "cuda": "10.0"}]})
-    answer = made(host(node, **ACCEPTED))
-    assert (answer.hosts, answer.unreachable) == ({}, ["data1"])
-    words = "data1: answered '10.0; reboot' for managed.cuda[0], which must be two numbers with a point"
-    assert words in answer.warnings[0]
-
-
 @pytest.mark.parametrize(
     ("variables", "words"),
     [

@@ -12,33 +12,13 @@ from typing import Any
 import pytest
 from ansible.module_utils.hadoop_dl_host import host_reader, host_system
 from interpreters import HOST_PYTHONS
-from trees import write
+from trees import PROPRIETARY, TREES, build, write
 
 from hadoop_dl.data.compat import load
-from hadoop_dl.hosts import host_script
+from hadoop_dl.hosts import host_script, verify
 
 SCRIPT = host_script.reader().encode()
-
-
-def pci(root: Path, address: str, vendor: str, device: str, kind: str) -> None:
-    base = f"/sys/bus/pci/devices/{address}"
-    write(root, {f"{base}/vendor": f"0x{vendor}\n", f"{base}/device": f"0x{device}\n", f"{base}/class": f"0x{kind}\n"})
-
-
-RHEL7 = {
-    "/etc/os-release": 'NAME="Red Hat Enterprise Linux Server"\nID="rhel"\nID_LIKE="fedora"\nVERSION_ID="7.9"\nPRETTY_NAME="RHEL 7.9"\n',
-    "/proc/sys/kernel/osrelease": "3.10.0-1160.el7.x86_64\n",
-    "/boot/vmlinuz-3.10.0-1160.el7.x86_64": "",
-    "/usr/src/kernels/3.10.0-1160.el7.x86_64/Makefile": "",
-    "/proc/cpuinfo": "processor\t: 0\nmodel name\t: Xeon\nflags\t\t: fpu sse4_1 avx avx2\n\nprocessor\t: 1\n",
-    "/proc/meminfo": "MemTotal:       263921384 kB\nMemAvailable:   100000000 kB\n",
-    "/proc/modules": "nvidia_uvm 1 0 - Live\nnvidia 2 1 nvidia_uvm, Live\n",
-    "/proc/driver/nvidia/version": "NVRM version: NVIDIA UNIX x86_64 Kernel Module  418.67  Sat Apr  6 03:07:24 CDT 2019\n",
-    "/lib64/libc-2.17.so": "",
-    "/usr/bin/python2.7": "",
-    "/usr/local/cuda-10.0/bin/nvcc": "",
-    "/usr/local/cuda-10.0/lib64/libcudnn.so.7.6.5": "",
-}
+PROBE = verify.probe_script({"environment": "/nowhere", "gpu_count": 0}).encode()
 
 
 def test_a_copy_beside_the_drivers_library_is_not_its_version(tmp_path: Path) -> None:
@@ -48,50 +28,12 @@ def test_a_copy_beside_the_drivers_library_is_not_its_version(tmp_path: Path) ->
 
 
 def test_a_rhel_7_host_with_two_p100(tmp_path: Path) -> None:
-    write(tmp_path, RHEL7)
-    for address in ("0000:3b:00.0", "0000:d8:00.0"):
-        pci(tmp_path, address, "10de", "15f8", "030200")
-    pci(tmp_path, "0000:00:1f.0", "8086", "a1c1", "060100")
-    node = host_reader.read(str(tmp_path))
-    assert node["os"]["short"] == "el7"
-    assert node["os"]["family"] == "RedHat"
-    assert node["glibc"] == "2.17"
-    assert [gpu["device"] for gpu in node["nvidia"]["gpus"]] == ["15f8", "15f8"]
-    assert (node["nvidia"]["driver"], node["nvidia"]["module"]) == ("418.67", "proprietary")
-    assert node["kernel"]["headers"] == ["3.10.0-1160.el7.x86_64"]
-    assert node["cpu"] == {"features": ["sse4_1", "avx", "avx2"]}
+    """What test_trees.py does not ask of every tree."""
+    node = host_reader.read(str(build(tmp_path, TREES["p100"])))
+    assert (node["os"]["short"], node["os"]["family"], node["glibc"]) == ("el7", "RedHat", "2.17")
+    assert node["cpu"] == {"features": ["sse4_1", "sse4_2", "avx", "avx2", "fma"]}
     assert node["cuda"] == {"toolkits": {"10.0": "/usr/local/cuda-10.0"}, "cudnn": ["7.6.5"], "nccl": []}
-    assert node["pythons"] == {"2.7": "/usr/bin/python2.7"}
-
-
-def test_the_open_module_is_told_from_the_proprietary_one(tmp_path: Path) -> None:
-    line = "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  535.183.01  Release Build\n"
-    write(tmp_path, {"/proc/driver/nvidia/version": line})
-    nvidia = host_reader.read(str(tmp_path))["nvidia"]
-    assert (nvidia["driver"], nvidia["module"]) == ("535.183.01", "open")
-
-
-def test_nvswitches_and_the_gpus_of_others_are_no_nvidia_gpus(tmp_path: Path) -> None:
-    pci(tmp_path, "0000:01:00.0", "10de", "20b0", "030200")
-    pci(tmp_path, "0000:02:00.0", "10de", "1af1", "068000")
-    pci(tmp_path, "0000:03:00.0", "1002", "740f", "038000")
-    nvidia = host_reader.read(str(tmp_path))["nvidia"]
-    assert (len(nvidia["gpus"]), nvidia["nvswitches"]) == (1, 1)
-
-
-def test_a_pending_kernel_without_headers(tmp_path: Path) -> None:
-    write(tmp_path, {**RHEL7, "/boot/vmlinuz-3.10.0-1160.119.1.el7.x86_64": ""})
-    kernel = host_reader.read(str(tmp_path))["kernel"]
-    assert kernel["default_boot"] == "3.10.0-1160.119.1.el7.x86_64"
-    assert kernel["default_boot"] not in kernel["headers"]
-
-
-@pytest.mark.parametrize(("value", "expected"), [(b"\x06\x00\x00\x00\x01", True), (b"\x06\x00\x00\x00\x00", False)])
-def test_secure_boot_is_the_fifth_byte(tmp_path: Path, value: bytes, expected: bool) -> None:
-    path = tmp_path / "sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c"
-    path.parent.mkdir(parents=True)
-    path.write_bytes(value)
-    assert host_reader.read(str(tmp_path))["secure_boot"] is expected
+    assert node["pythons"] == {"2.7": "/usr/bin/python2.7", "3.6": "/usr/bin/python3.6"}
 
 
 def test_an_empty_tree_gives_nulls_and_no_traceback(tmp_path: Path) -> None:
@@ -161,20 +103,17 @@ def test_a_torn_receipt_is_a_problem_and_not_a_traceback(tmp_path: Path, content
 
 
 @pytest.mark.parametrize("python", HOST_PYTHONS)
-def test_as_a_script_it_prints_one_json_line(python: str) -> None:
-    output = subprocess.run([python, "-E", "-s", "-"], input=SCRIPT, check=True, capture_output=True).stdout
-    assert "os" in json.loads(output)
-    assert output.count(b"\n") == 1
-
-
-@pytest.mark.parametrize("python", HOST_PYTHONS)
 @pytest.mark.parametrize("flags", [[], ["-E", "-s"]], ids=["plain", "isolated"])
-def test_root_imports_nothing_from_the_directory_of_the_ssh_user(tmp_path: Path, python: str, flags: list[str]) -> None:
+@pytest.mark.parametrize(("script", "key"), [(SCRIPT, "os"), (PROBE, "exists")], ids=["reader", "probe"])
+def test_root_imports_nothing_from_the_directory_of_the_ssh_user(
+    tmp_path: Path, python: str, flags: list[str], script: bytes, key: str
+) -> None:
     """Whoever may write to that directory would be root at the next plan."""
-    for name in ("json", "types", "glob", "subprocess", "environment_tree", "processes"):
+    for name in ("json", "types", "glob", "subprocess", "threading", "environment_tree", "processes", "gpu_check"):
         (tmp_path / f"{name}.py").write_text(f"open({str(tmp_path / 'pwned')!r}, 'w').write({name!r})\n")
-    completed = subprocess.run([python, *flags, "-"], input=SCRIPT, capture_output=True, cwd=tmp_path, check=True)
-    assert "os" in json.loads(completed.stdout)
+    completed = subprocess.run([python, *flags, "-"], input=script, capture_output=True, cwd=tmp_path, check=True)
+    assert key in json.loads(completed.stdout)
+    assert completed.stdout.count(b"\n") == 1
     assert not (tmp_path / "pwned").exists()
 
 
@@ -230,9 +169,10 @@ CAPABILITY = "00000000:3B:00.0, 12.1\n00000000:AF:00.0, 12.1\n"
 def test_a_gpu_that_no_table_can_have_is_read_with_its_capability(
     device: str, output: str | None, capability: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pci(tmp_path, "0000:3b:00.0", "10de", device[2:], "030200")
-    version_text = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.95.05  Sat Apr  6 03:07:24 CDT 2019\n"
-    write(tmp_path, {"/proc/driver/nvidia/version": version_text, "/usr/bin/nvidia-smi": ""})
+    bus = {"vendor": "0x10de", "device": device, "class": "0x030200"}
+    files = {f"/sys/bus/pci/devices/0000:3b:00.0/{name}": value for name, value in bus.items()}
+    version_text = PROPRIETARY.format("580.95.05")
+    write(tmp_path, {**files, "/proc/driver/nvidia/version": version_text, "/usr/bin/nvidia-smi": ""})
     commands: list[list[str]] = []
 
     def answer(self: Any, argv: list[str], accepted: tuple[int, ...] = (0,)) -> str | None:

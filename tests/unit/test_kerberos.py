@@ -18,6 +18,7 @@ from ansible_programs import LOCAL, play
 from host_modules import run
 from kdc import REALM, Realm
 from loopback import Quiet, served
+from resource_manager import ADDRESS, write_settings
 from test_plan import REPOSITORY, changed_node, make_host
 
 from hadoop_dl.data import host_facts
@@ -46,11 +47,6 @@ def resource_manager() -> Iterator[tuple[str, list[str]]]:
 
     with served(Handler) as address:
         yield address.replace("127.0.0.1", "localhost"), requests  # the KDC has a key for this name
-
-
-def configuration(values: dict[str, str]) -> str:
-    rows = [f"<property><name>{name}</name><value>{value}</value></property>" for name, value in values.items()]
-    return f"<configuration>{''.join(rows)}</configuration>"
 
 
 def places(tmp_path: Path) -> list[Path]:
@@ -132,8 +128,7 @@ def test_a_removal_asks_yarn_with_the_ticket(
         directory.mkdir(parents=True)
     (root / "etc/hadoop-env.sh").write_text(f"export HADOOP_CONF_DIR={conf}\n", encoding="utf-8")
     address = resource_manager[0].removeprefix("http://")
-    text = configuration({"yarn.resourcemanager.webapp.address": address})
-    (conf / "yarn-site.xml").write_text(text, encoding="utf-8")
+    write_settings(conf / "yarn-site.xml", {ADDRESS: address})
     realm.keytab("HTTP/localhost")
     assert "requires a Kerberos ticket" in run("remove_environments", root=str(root))["msg"]
     login = {"principal": f"anna@{REALM}", "keytab": str(realm.keytab("anna"))}
@@ -147,7 +142,7 @@ def host_with(
     for path in ("etc/hadoop/conf", "etc/krb5.conf.d", "usr/bin"):
         (tmp_path / path).mkdir(parents=True)
     values = {**SECURE, **({"hadoop.http.authentication.type": "kerberos"} if web else {})}
-    (tmp_path / "etc/hadoop/conf/core-site.xml").write_text(configuration(values), encoding="utf-8")
+    write_settings(tmp_path / "etc/hadoop/conf/core-site.xml", values)
     if krb5_conf is not None:
         (tmp_path / "etc/krb5.conf").write_text(krb5_conf, encoding="utf-8")
     for program in programs:

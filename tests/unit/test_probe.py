@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
+import runpy
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -18,42 +17,25 @@ COMPUTING |= {f"tensorflow_computes_on_{where}" for where in ("cpu", "gpu")}
 INFRA = Path(__file__).resolve().parents[2] / "tests/infra"
 
 
-def test_every_question_of_gpu_check_is_a_test_of_the_suite(tmp_path: Path) -> None:
-    expectations = tmp_path / "expectations.json"
-    expectations.write_text(json.dumps({"local": {"gpu_count": 1}}), encoding="utf-8")
-    completed = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "--collect-only", "-p", "no:cacheprovider", str(INFRA / "test_gpus.py")],
-        cwd=INFRA.parents[1],
-        env={**os.environ, "VERIFY_EXPECTATIONS": str(expectations)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    tests = {line.rpartition("::")[2].partition("[")[0] for line in completed.stdout.splitlines() if "::" in line}
+def test_every_question_of_gpu_check_is_a_test_of_the_suite(request: pytest.FixtureRequest) -> None:
+    for marker in ("part", "stack_has"):
+        request.config.addinivalue_line("markers", marker)  # as the suite's own conftest does
+    tests = {name for name in runpy.run_path(str(INFRA / "test_gpus.py")) if name.startswith("test_")}
     tests -= {"test_nvidia_smi_lists_every_gpu", "test_a_host_without_gpus_is_asked_for_none"}
     suite_names = {name for name, _ in QUESTIONS if f"test_gpu_{name}" in tests}
-    assert {name for name, _ in QUESTIONS} - suite_names == COMPUTING, completed.stdout + completed.stderr
+    assert {name for name, _ in QUESTIONS} - suite_names == COMPUTING
     assert len(tests) == len(QUESTIONS), "those that compute have names of their own"
 
 
-@pytest.fixture(scope="module")
-def answer(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
-    """What the packed script prints about this machine, which promises a GPU it does not have."""
-    environment = tmp_path_factory.mktemp("environment")
-    script = verify.probe_script({"environment": str(environment), "gpu_count": 1})
+def test_the_packed_probe_asks_every_question_and_a_failure_has_its_sentence(tmp_path: Path) -> None:
+    """What it prints about this machine, which promises a GPU that it does not have."""
+    script = verify.probe_script({"environment": str(tmp_path), "gpu_count": 1})
     completed = subprocess.run(["sh", "-c", host_script.command()], input=script, capture_output=True, text=True)
     assert completed.returncode == 0, completed.stderr
-    return json.loads(completed.stdout)
-
-
-def test_the_packed_probe_asks_every_question(answer: dict[str, dict[str, dict[str, object]]]) -> None:
-    assert set(answer["gpu"]["results"]) == {name for name, _ in QUESTIONS}
-
-
-def test_a_question_that_fails_has_its_sentence(answer: dict[str, dict[str, dict[str, dict[str, str]]]]) -> None:
-    result = answer["gpu"]["results"]["driver_runs"]
-    assert result["outcome"] == "FAIL"
-    assert "nvidia-smi" in result["message"]
+    results = json.loads(completed.stdout)["gpu"]["results"]
+    assert set(results) == {name for name, _ in QUESTIONS}
+    assert results["driver_runs"]["outcome"] == "FAIL"
+    assert "nvidia-smi" in results["driver_runs"]["message"]
 
 
 def test_it_fits_into_the_argument_of_one_command() -> None:

@@ -14,6 +14,7 @@ import ansible_programs
 import pytest
 import yaml
 from ansible_programs import REPOSITORY
+from deeplearning_edge import package
 from resource_manager import ANSWERS, serving, write_settings
 
 from hadoop_dl.data.locks import canonicalize_name
@@ -141,20 +142,8 @@ RUNS, OFFERS, LABEL = ABOUT_YARN = (
 OF_YARN: dict[str, tuple[str, int, int, str, dict[str, str]]] = {
     "every GPU": ("data2", 2, 2, "", {}),
     "no GPU, and none is promised": ("data2", 0, 0, "", {}),
-    "another label": (
-        "data2",
-        2,
-        2,
-        "gpu",
-        {LABEL: "The node data2 should have the node label gpu, but has none. Run"},
-    ),
-    "fewer": (
-        "data2",
-        1,
-        2,
-        "",
-        {OFFERS: "YARN should offer 2 GPUs of data2, but offers 1. Run playbooks/yarn_gpu.yml"},
-    ),
+    "another label": ("data2", 2, 2, "gpu", {LABEL: "data2 should have the node label gpu, but has none. Run"}),
+    "fewer": ("data2", 1, 2, "", {OFFERS: "should offer 2 GPUs of data2, but offers 1. Run playbooks/yarn_gpu.yml"}),
     "it leaves": ("data1", 0, 0, "", {RUNS: "should have the node data1 RUNNING, but has it DECOMMISSIONING"}),
     "no node": ("data9", 0, 0, "", dict.fromkeys(ABOUT_YARN, "has none with the name data9")),
 }
@@ -250,10 +239,7 @@ def answers(tmp_path: Path, tensorflow: str, distributions: tuple[str, ...] = ()
     (tmp_path / "tensorflow.py").write_text(tensorflow)
     write_settings(tmp_path / "core-site.xml", {"fs.defaultFS": "hdfs://master1:8020"})
     for name in distributions:
-        (tmp_path / f"{name}-2.21.0.dist-info").mkdir()
-        (tmp_path / f"{name}-2.21.0.dist-info/METADATA").write_text(
-            f"Metadata-Version: 2.1\nName: {name}\nVersion: 2.21.0\n"
-        )
+        package(tmp_path, name, "2.21.0")
     lines: list[str] = []
     for arguments in ([], ["hdfs"]):
         completed = subprocess.run(

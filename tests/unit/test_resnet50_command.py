@@ -48,7 +48,7 @@ def ready(edge: SimpleNamespace) -> Iterator[SimpleNamespace]:
     program = edge.base / "tfos-submit"
     program.write_text(SUBMIT.format(python=sys.executable, base=str(edge.base)))
     program.chmod(0o755)
-    edge.site, edge.submit, edge.log = site, program, edge.base / "submitted"
+    edge.submit, edge.log = program, edge.base / "submitted"
     edge.log.unlink(missing_ok=True)
     behave(edge)
     yield edge

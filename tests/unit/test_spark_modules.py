@@ -47,8 +47,8 @@ def built(tmp_path: Path) -> tuple[Path, str]:
     return home, sha256
 
 
-def test_the_home_has_sparks_layout(tmp_path: Path) -> None:
-    home, _ = built(tmp_path)
+def test_the_home_has_sparks_layout_and_is_whole(tmp_path: Path) -> None:
+    home, sha256 = built(tmp_path)
     names = sorted(str(path.relative_to(home)) for path in home.rglob("*") if path.is_file())
     assert names == [
         ".deeplearning.json",
@@ -58,6 +58,8 @@ def test_the_home_has_sparks_layout(tmp_path: Path) -> None:
         "python/pyspark/context.py",
     ]
     assert (home / "bin/spark-submit").stat().st_mode & 0o777 == 0o755
+    assert spark_home.is_whole(str(home), sha256)
+    assert not spark_home.is_whole(str(home), "another")
 
 
 def test_downloads_of_killed_runs_are_removed(tmp_path: Path) -> None:
@@ -78,12 +80,6 @@ def test_downloads_of_killed_runs_are_removed(tmp_path: Path) -> None:
     assert sorted(path.name for path in downloads.iterdir()) == ["cuda.run", running_download]
 
 
-def test_a_whole_home_is_left_alone(tmp_path: Path) -> None:
-    home, sha256 = built(tmp_path)
-    assert spark_home.is_whole(str(home), sha256)
-    assert not spark_home.is_whole(str(home), "another")
-
-
 @pytest.mark.parametrize("damage", [Path.unlink, lambda path: os.truncate(path, 0)], ids=["missing", "power failure"])
 @pytest.mark.parametrize("name", ["bin/spark-submit", "jars/spark-core.jar", ".deeplearning.json"])
 def test_a_damaged_home_is_seen_and_rebuilt(tmp_path: Path, name: str, damage: Callable[[Path], None]) -> None:
@@ -99,7 +95,6 @@ def test_a_damaged_home_is_seen_and_rebuilt(tmp_path: Path, name: str, damage: C
 def test_every_file_of_spark_is_on_the_disk_before_the_mark_and_the_name(
     tmp_path: Path, disk_events: list[str]
 ) -> None:
-    """After a power failure a home with a mark has its jars; the home's name comes last."""
     home, _ = built(tmp_path)
     files = {path.name for path in home.rglob("*") if path.is_file()} - {spark_home.MARKER}
     last_events = [f".draft-{spark_home.MARKER}", f"rename to {spark_home.MARKER}", home.name, f"rename to {home.name}"]
@@ -220,23 +215,17 @@ def test_a_launcher_that_others_may_change_is_not_run_by_root(tmp_path: Path, pa
         spark(hdfs).check_launcher()
 
 
+DIRECTORIES = ["/apps/deeplearning/spark", "/apps/deeplearning"]
+
+
 def test_directories_that_are_made_for_the_archive_are_recorded_the_deepest_first(tmp_path: Path) -> None:
     hdfs = Hdfs(tmp_path)
     (hdfs.root / "apps").mkdir()
-    assert spark(hdfs).missing_directories("/apps/deeplearning/spark") == [
-        "/apps/deeplearning/spark",
-        "/apps/deeplearning",
-    ]
-    record = tmp_path / "etc" / "hdfs.json"
-    hdfs_record.add(
-        str(record), ["/apps/deeplearning/spark/a.zip"], ["/apps/deeplearning/spark", "/apps/deeplearning"], "hdfs"
-    )
-    hdfs_record.add(str(record), ["/apps/deeplearning/spark/b.zip"], [], "hdfs")
-    assert hdfs_record.read(str(record)) == {
-        "files": ["/apps/deeplearning/spark/a.zip", "/apps/deeplearning/spark/b.zip"],
-        "directories": ["/apps/deeplearning/spark", "/apps/deeplearning"],
-        "user": "hdfs",
-    }
+    assert spark(hdfs).missing_directories(DIRECTORIES[0]) == DIRECTORIES
+    record, files = str(tmp_path / "etc/hdfs.json"), [f"{DIRECTORIES[0]}/{name}.zip" for name in "ab"]
+    hdfs_record.add(record, files[:1], DIRECTORIES, "hdfs")
+    hdfs_record.add(record, files[1:], [], "hdfs")
+    assert hdfs_record.read(record) == {"files": files, "directories": DIRECTORIES, "user": "hdfs"}
 
 
 @pytest.mark.parametrize("site_file", [True, False])
@@ -250,9 +239,8 @@ def test_files_in_hdfs_go_with_their_directories_and_what_a_site_put_there_stays
         (place / name).write_text("x")
     if site_file:
         (place.parent / "site.txt").write_text("keep")
-    arguments = ["/apps/deeplearning/spark/a.zip"], ["/apps/deeplearning/spark", "/apps/deeplearning"]
-    remove_hdfs_files.remove(spark(hdfs), *arguments)
-    remove_hdfs_files.remove(spark(hdfs), *arguments)  # as after a kill
+    for _ in range(2):  # as after a kill
+        remove_hdfs_files.remove(spark(hdfs), [f"{DIRECTORIES[0]}/a.zip"], DIRECTORIES)
     names = sorted(str(path.relative_to(hdfs.root)) for path in hdfs.root.rglob("*"))
     assert names == (["apps", "apps/deeplearning", "apps/deeplearning/site.txt"] if site_file else ["apps"])
 

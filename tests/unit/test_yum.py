@@ -12,10 +12,9 @@ from typing import Any
 
 import gpu_host_info
 import pytest
-import python_files
 from ansible.errors import AnsibleActionFail
+from test_actions import Host, install
 
-PLUGIN = Path(__file__).resolve().parents[2] / "plugins" / "action" / "pinned_packages.py"
 # yum keeps several versions of these, and downgrades none: yum/__init__.py, downgrade()
 INSTALLONLY = {"kernel", "kernel-devel"}
 
@@ -53,10 +52,11 @@ def yum_module() -> Iterator[ModuleType]:
     patch.undo()
 
 
-class Rhel7:
+class Rhel7(Host):
     """Installed packages and those of the repository, by name; packages of one group are tied to one version."""
 
     def __init__(self, yum_module: ModuleType, offered: dict[str, list[str]], tied: tuple[str, ...] = ()) -> None:
+        super().__init__()
         self.offered, self.tied = offered, tied
         self.installed: dict[str, list[str]] = {}
         self.ran: list[tuple[str, list[str]]] = []
@@ -117,27 +117,17 @@ class Rhel7:
         return {"rc": 0, "msg": ""}
 
     def present(self, *names: dict[str, str], **args: Any) -> None:
-        kind = python_files.load(PLUGIN).ActionModule
-        action = kind.__new__(kind)
-        args = {"names": list(names), "manager": "yum", "title": "It", "state": "present", **args}
-        action._task = SimpleNamespace(check_mode=False, action="pinned_packages", args=args)
-        action.args, action.variables = args, {"inventory_hostname": "data1"}
-        action.changed, action.diff = False, []
-        action.command, action.ask_module = self.command, self.ask_module
-        action.act()
+        install(self, names=list(names), manager="yum", title="It", **args)
 
-    def ask_module(self, module: str, **params: Any) -> dict[str, Any]:
-        if module == "package_repositories_info":
-            return {"changed": False, "unsigned": []}
-        if module == "package_lock_info":
-            return {"holder": ""}
-        assert module == "ansible.legacy.yum"
-        result: dict[str, Any] = self.kind(**params).install(params["name"], None)
+    def module(self, module: str, **args: Any) -> dict[str, Any]:
+        if module != "ansible.legacy.yum":
+            return super().module(module, **args)
+        result: dict[str, Any] = self.kind(**args).install(args["name"], None)
         return {**result, "failed": result["rc"] != 0}
 
     def command(self, argv: list[str], seconds: int = 120, left: str = "") -> dict[str, Any]:
         if argv[:2] != ["rpm", "--query"] or "--all" in argv:
-            return {"stdout": "", "stderr": "", "rc": 0}
+            return super().command(argv, seconds, left)
         specs = [spec for spec in argv[2:] if not self.matching(self.installed, spec)]
         return {"stdout": "".join(f"package {spec} is not installed\n" for spec in specs), "rc": len(specs)}
 
