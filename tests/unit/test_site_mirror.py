@@ -85,12 +85,12 @@ class Site:
 
 
 @pytest.fixture
-def site(tmp_path: Path, direct_index: Index, monkeypatch: pytest.MonkeyPatch) -> Site:
+def site(tmp_path: Path, index: Index, monkeypatch: pytest.MonkeyPatch) -> Site:
     monkeypatch.setattr(stacks, "_site", [])
     monkeypatch.setattr(mirror_site, "PYTHON", sys.executable)
     monkeypatch.setenv("ANSIBLE_CONFIG", str(REPOSITORY / "ansible.cfg"))
     stacks._load.cache_clear()
-    return Site(tmp_path / "site", direct_index)
+    return Site(tmp_path / "site", index)
 
 
 def test_a_mirror_that_is_filled_of_an_inventory_is_complete_for_the_role(site: Site, capsys: Any) -> None:
