@@ -16,7 +16,7 @@ import host_modules
 import pytest
 import python_files
 from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure
-from ansible.module_utils.hadoop_dl_host import seclusion, tensorflow_builder
+from ansible.module_utils.hadoop_dl_host import tensorflow_builder
 from ansible.module_utils.hadoop_dl_host.host_lock import HostLock
 from ansible_programs import REPOSITORY
 
@@ -348,11 +348,6 @@ def test_only_a_file_of_the_builds_user_is_published(tmp_path: Path, kind: str) 
 # --- the wheel ------------------------------------------------------------------------------------------------------
 
 
-def test_two_builds_of_a_version_are_two_files() -> None:
-    name = "tensorflow-1.15.0-cp27-cp27mu-linux_x86_64.whl"
-    assert tensorflow_builder.tagged(name, "3f" * 32) == "tensorflow-1.15.0-03f3f3f3f3f3f-cp27-cp27mu-linux_x86_64.whl"
-
-
 TENSORFLOW = """
 __version__ = "1.15.0"
 class test(object):
@@ -530,25 +525,6 @@ def published(root: Path, key: str, content: bytes = b"wheel") -> None:
     (place / "a.whl").write_bytes(content)
     digest = tensorflow_builder.whole_files.sha256_of(str(place / "a.whl"))
     (place / "provenance.json").write_text(json.dumps({"wheel": {"name": "a.whl", "sha256": digest}}), encoding="utf-8")
-
-
-def test_a_published_wheel_is_not_built_again(tmp_path: Path) -> None:
-    published(tmp_path, "key")
-    result = host_modules.run("tensorflow_build", root=str(tmp_path), key="key", spec={"version": "1.15.0"})
-    assert (result["changed"], result["build_state"]) == (False, "done")
-
-
-def test_a_build_goes_on_without_its_caller_and_reports_why_it_failed(tmp_path: Path) -> None:
-    """Not as root there is no network to leave and no user to become; the sources are missing, so it ends at the first step."""
-    assert host_modules.answer(starting(tmp_path))["changed"]
-    end = time.monotonic() + 30
-    while asked(tmp_path, "key")["build_state"] == "running" and time.monotonic() < end:
-        time.sleep(0.1)
-    result = asked(tmp_path, "key")
-    assert result["build_state"] == "failed"
-    assert (
-        "/nowhere.bundle must have the tag v1" in result["message"] or seclusion.Seclusion.REFUSED in result["message"]
-    )
 
 
 def test_the_stand_ins_configure_knows_its_version_and_asks_what_the_profile_answers(tmp_path: Path) -> None:

@@ -117,11 +117,6 @@ def wait(condition: Callable[[], Any]) -> None:
         time.sleep(0.05)
 
 
-def building(root: Path) -> None:
-    """Until bazel compiles."""
-    wait(lambda: until(root, "running")["actions"])
-
-
 def bazel_process(root: Path) -> int:
     command = f"/bin/sh\0{root}/bin/bazel\0".encode()
     pids = []
@@ -159,35 +154,6 @@ def test_two_starts_at_once_are_one_build(site: Path) -> None:
     assert started(site) == 1
 
 
-def test_a_build_that_is_killed_is_stopped_with_its_bazel_and_resumed(site: Path) -> None:
-    (site / "slow").touch()
-    start(site)
-    building(site)
-    bazel = bazel_process(site)
-    os.kill(json.loads((site / "running.json").read_text(encoding="utf-8"))["pid"], signal.SIGKILL)
-    until(site, "stopped", step="build")
-    wait(lambda: not Path(f"/proc/{bazel}").exists())
-    (site / "slow").unlink()
-    assert start(site)["changed"]
-    until(site, "done")
-    assert started(site) == 2
-
-
-def test_a_bazel_that_the_kernel_kills_names_the_jobs(site: Path) -> None:
-    (site / "slow").touch()
-    start(site)
-    building(site)
-    os.kill(bazel_process(site), signal.SIGKILL)
-    assert "Lower tensorflow_build_jobs (now 4)" in until(site, "failed", step="build")["message"]
-    assert not list((site / "published").iterdir())
-
-
-def compiler(root: Path) -> int:
-    """The compiler that bazel started last."""
-    wait((root / "compilers").exists)
-    return int((root / "compilers").read_text(encoding="utf-8").split()[-1])
-
-
 def runs(pid: int) -> bool:
     """Not a zombie: that has ended, whenever the system takes note of it."""
     try:
@@ -201,33 +167,38 @@ def compiling(site: Path) -> int:
     for name in ("slow", "compiling"):
         (site / name).touch()
     start(site)
-    building(site)
-    return compiler(site)
+    wait(lambda: until(site, "running")["actions"])
+    wait((site / "compilers").exists)
+    return int((site / "compilers").read_text(encoding="utf-8").split()[-1])
 
 
-def test_a_bazel_that_is_killed_takes_its_compilers_with_it(site: Path) -> None:
+def test_a_bazel_that_the_kernel_kills_takes_its_compilers_with_it_and_names_the_jobs(site: Path) -> None:
     """They would hold the memory that the next try, with fewer jobs, needs."""
     pid = compiling(site)
     os.kill(bazel_process(site), signal.SIGKILL)
-    until(site, "failed", step="build")
+    assert "Lower tensorflow_build_jobs (now 4)" in until(site, "failed", step="build")["message"]
+    assert not list((site / "published").iterdir())
     assert not runs(pid)
 
 
-def test_a_build_that_is_resumed_ends_the_compilers_of_the_one_that_was_killed(site: Path) -> None:
-    pid = compiling(site)
+def test_a_build_that_is_killed_is_stopped_with_its_bazel_and_resumed_without_its_compilers(site: Path) -> None:
+    pid, bazel = compiling(site), bazel_process(site)
     os.kill(json.loads((site / "running.json").read_text(encoding="utf-8"))["pid"], signal.SIGKILL)
     until(site, "stopped", step="build")
+    wait(lambda: not Path(f"/proc/{bazel}").exists())
     assert runs(pid)  # nobody is there who could end it
     for name in ("slow", "compiling"):
         (site / name).unlink()
-    start(site)
+    assert start(site)["changed"]
     until(site, "done")
+    assert started(site) == 2
     assert not runs(pid)
 
 
 @pytest.mark.parametrize(
     ("changes", "step", "words"),
     [
+        ({"bundle": "/nowhere.bundle"}, "source", "/nowhere.bundle must have the tag v1.15.0"),
         ({"commit": "0" * 40}, "source", "The tag v1.15.0 must be the commit 0000"),
         ({"answers": {}}, "configure", "none answers: Please specify the location of python; Please input the desired"),
         ({"check": {"kafka": True}}, "check", "kafka must be true but is false"),
