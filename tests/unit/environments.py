@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import copy
 import hashlib
 import os
 import re
@@ -86,6 +87,12 @@ class Site:
             "keras": [mirror.add(wheels["keras"])],
         }
         self.path = root / "envs" / f"{STACK}-{DIGEST}"
+
+    def at(self, path: Path) -> Site:
+        """Another environment of this host."""
+        site = copy.copy(self)
+        site.path = path
+        return site
 
     def take_real_pip(self) -> None:
         """The one that comes with Python; most tests do without, because compiling it takes its time."""

@@ -14,6 +14,7 @@ import pytest
 from ansible.module_utils.hadoop_dl_host import confinement, environment_build, environment_imports
 from environments import Site
 from interpreters import HOST_PYTHONS, UTILITIES, WITHOUT_ANSIBLE
+from other_processes import ended
 from source_distributions import interpreter
 
 from hadoop_dl.hosts import host_script, verify
@@ -65,9 +66,7 @@ def test_a_tree_that_users_cannot_read_is_named_at_the_seal(unproved: Site) -> N
 
 def test_what_a_killed_seal_left_is_no_user_of_the_tree_and_goes_with_it(done: Site) -> None:
     tree = done.tree
-    ended_process = subprocess.Popen(["true"])
-    ended_process.wait()
-    place = str(tree / ".deeplearning" / f"cell-{ended_process.pid}")
+    place = str(tree / ".deeplearning" / f"cell-{ended()}")
     cell = confinement.Cell(place).__enter__()  # and no end, as after a kill
     python = str(tree / "bin/python")
     orphan = subprocess.Popen([python, "-c", "import time; time.sleep(600)"], user=cell.number, group=cell.number)

@@ -16,7 +16,6 @@ import pytest
 from ansible.module_utils.hadoop_dl_host import (
     environment_history,
     environment_names,
-    environment_packages,
     environment_tree,
     host_reader,
     wheel_files,
@@ -24,6 +23,7 @@ from ansible.module_utils.hadoop_dl_host import (
 from ansible.module_utils.hadoop_dl_host.environment_packages import Refused
 from environments import DIGEST, STACK, Module, Site, point, wheel
 from interpreters import HOST_PYTHONS, UTILITIES, WITHOUT_ANSIBLE
+from other_processes import lasting
 from python_files import write_script
 
 NAME = f"{STACK}-{DIGEST}"
@@ -106,14 +106,6 @@ def test_an_interpreter_without_its_library_is_named(site, tmp_path):
     with pytest.raises(Refused, match=words):
         site.install("pip", python=str(python))
     assert site.everything() == [True, True, True, True, True]
-
-
-def test_a_process_that_hangs_is_ended_with_all_its_children(tmp_path):
-    beacon = tmp_path / "alive"
-    script = f"(sleep 2; touch {beacon}) & wait"
-    assert environment_packages.run(["/bin/sh", "-c", script], 0.5, dict(os.environ))[0] is None
-    time.sleep(2.2)
-    assert not beacon.exists()
 
 
 def test_a_sealed_environment_refuses_another_lock(done, tmp_path):
@@ -330,32 +322,14 @@ def test_the_previous_environment_stays_even_if_it_never_got_a_number(done):
     assert done.activate()["removed"] == [A]
 
 
-def test_going_back_is_an_activation(done):
-    old(done, A, 5)
-    done.activate()
-    other_site = Site(done.root, done.mirror, done.fixtures)
-    other_site.path = done.root / "envs" / A
-    (other_site.path / ".deeplearning" / "tree.txt").write_text("")
-    seal = f'{{"tree_sha256": "{environment_tree.digest([])}"}}'
-    (other_site.path / ".deeplearning" / "sealed.json").write_text(seal)
-    assert other_site.activate()["activated"] is True
-    assert other_site.current == f"envs/{A}"
-    old(done, B, 1)
-    assert done.activate()["removed"] == [B]
-
-
 def test_an_old_environment_that_a_process_runs_from_stays(done):
     path = old(done, A, 1)
     done.activate()
-    process = subprocess.Popen(["/bin/sleep", "30"], cwd=path)
-    try:
+    with lasting(cwd=path) as process:
         answer = done.activate(keep=0)
         assert answer["spared"] == {A: [process.pid]}
         assert answer["changed"] is False
         assert path.is_dir()
-    finally:
-        process.kill()
-        process.wait()
     assert done.activate(keep=0)["removed"] == [A]
 
 
@@ -467,6 +441,7 @@ def test_added_files_are_reported_and_nothing_else(done):
     (done.packages / "__pycache__" / "new.cpython-311.pyc").write_bytes(b"x")
     assert environment_names.problem(str(done.path)) is None
     assert environment_tree.state(str(done.path)) == (None, ["lib/python3.11/site-packages/extra.py"])
+    done.mirror.url = "http://127.0.0.1:9"  # nothing is fetched
     assert done.everything() == [False, False, False, False, False]
     assert done.seal()["added"] == ["lib/python3.11/site-packages/extra.py"]
 

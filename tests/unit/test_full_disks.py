@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from ansible.module_utils.hadoop_dl_host import room, whole_files
 from host_modules import run
-from test_two_runs import archive, receipt, spark_home
+from test_two_runs import receipt, spark_home, unpacked_archive
 
 NO_INODES = "size=40m,nr_inodes=4"
 
@@ -30,8 +30,7 @@ def spark(root: Path, path: Path) -> dict[str, Any]:
 
 
 def cudnn(root: Path, path: Path) -> dict[str, Any]:
-    tarball, sha256 = archive(root, "cudnn", "lib/libcudnn.so.8")
-    return {"archive": tarball, "path": str(path / "cudnn-8"), "sha256": sha256, "root": str(root / "deeplearning")}
+    return {**unpacked_archive(root), "path": str(path / "cudnn-8")}
 
 
 @pytest.mark.parametrize(("module", "arguments"), [("spark_home", spark), ("unpacked_archive", cudnn)])

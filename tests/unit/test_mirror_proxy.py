@@ -40,10 +40,7 @@ class Proxy(Quiet):
         self.seen.append((self.command, self.path))
         if expected in ("", self.headers.get("Proxy-Authorization")):
             return True
-        self.send_response(407)
-        self.send_header("Proxy-Authenticate", 'Basic realm="proxy"')
-        self.send_header("Content-Length", "0")
-        self.end_headers()
+        self.answer(407, b"", Proxy_Authenticate='Basic realm="proxy"')
         return False
 
     def limit(self) -> int:

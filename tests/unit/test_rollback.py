@@ -11,8 +11,9 @@ from pathlib import Path
 import ansible_programs
 import pytest
 import yaml
-from ansible.module_utils.hadoop_dl_host import environment_history, environment_packages, whole_files
+from environments import point, second_environment
 from host_modules import run as run_module
+from other_processes import ended
 
 from hadoop_dl.hosts import runs
 
@@ -22,21 +23,15 @@ GROUPS = {"data1": "data_nodes", "data2": "data_nodes", "edge1": "edge_nodes", "
 
 
 def activated(root: Path, name: str, number: int) -> None:
-    whole_files.write_json(
-        environment_packages.state_file(str(root / "envs" / name), environment_history.ACTIVATED), {"number": number}
-    )
+    (root / "envs" / name / ".deeplearning" / "activated.json").write_text(json.dumps({"number": number}))
 
 
 def host(root: Path, stage: Path) -> None:
     """A host whose environments were active in this order: OLDER, OLD, NEW."""
     shutil.copytree(stage, root, symlinks=True)
-    for number, name in enumerate((OLDER, OLD, NEW), 1):
-        if name != NEW:
-            shutil.copytree(root / "envs" / f"{NEW}.1", root / "envs" / f"{name}.1", symlinks=True)
-            (root / "envs" / name).symlink_to(f"{name}.1")
-        activated(root, name, number)
-    (root / "current").unlink(missing_ok=True)
-    (root / "current").symlink_to(f"envs/{NEW}")
+    for number, name in enumerate((OLDER, OLD), 1):
+        second_environment(root, name, number)
+    activated(root, NEW, 3)
 
 
 @pytest.fixture
@@ -65,18 +60,15 @@ def everywhere(name: str) -> dict[str, str]:
 def test_the_same_command_ends_where_a_killed_one_was_going(cluster):
     """Some hosts are switched and some are not; one has been released already."""
     for name in ("data1", "edge1", "cdsw1"):
-        link = cluster / name / "current"
-        link.unlink()
-        link.symlink_to(f"envs/{OLD}")
+        point(cluster / name, f"envs/{OLD}")
         activated(cluster / name, OLD, 4)
-    process = subprocess.Popen(["true"])
-    process.wait()
+    pid = ended()
     for name in ("data1", "data2", "cdsw1"):
-        record = runs.this_run(process.pid, "rollback.yml", OLD)
+        record = runs.this_run(pid, "rollback.yml", OLD)
         (cluster / name / ".run.json").write_text(json.dumps(record), encoding="utf-8")
     code, output = run(cluster)
     assert (code, active(cluster)) == (0, everywhere(OLD)), output
-    assert f"process {process.pid} is gone" in output
+    assert f"process {pid} is gone" in output
     assert not list(cluster.glob("*/.run.json"))
 
 
@@ -163,8 +155,7 @@ def test_a_full_disk_does_not_prevent_the_way_back(tmp_path, small, stages):
 
 def settled(root: Path, name: str) -> None:
     """What roles leave on a host for this environment, as a run that ended well keeps it."""
-    (root / "current").unlink()
-    (root / "current").symlink_to(f"envs/{name}")
+    point(root, f"envs/{name}")
     settings, program = root / "etc" / "gpu-check.json", root / "bin" / "gpu-check"
     for path in (settings, program):
         path.parent.mkdir(exist_ok=True)

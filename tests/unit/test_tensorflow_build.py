@@ -19,6 +19,7 @@ from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure
 from ansible.module_utils.hadoop_dl_host import tensorflow_builder
 from ansible.module_utils.hadoop_dl_host.host_lock import HostLock
 from ansible_programs import REPOSITORY
+from other_processes import ended
 
 from hadoop_dl.data import compat
 from hadoop_dl.data import tensorflow_build as build
@@ -463,8 +464,7 @@ def starting(root: Path) -> subprocess.Popen[str]:
 def killed(root: Path, key: str) -> None:
     """The build "key" runs no longer; the last process that told of itself, and is gone, built this key."""
     status(root, "key")
-    process = subprocess.run(["sh", "-c", "echo $$"], capture_output=True, text=True, check=True)
-    (root / "running.json").write_text(json.dumps({"key": key, "pid": int(process.stdout)}), encoding="utf-8")
+    (root / "running.json").write_text(json.dumps({"key": key, "pid": ended()}), encoding="utf-8")
 
 
 def test_a_build_that_has_not_told_its_key_yet_is_waited_for(tmp_path: Path) -> None:

@@ -8,12 +8,13 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import host_modules
 import pytest
+from other_processes import wait_until
 from test_tensorflow_build import CHECKER, KNOWN, TENSORFLOW
 
 from hadoop_dl_dev.demo import tensorflow_source
@@ -110,13 +111,6 @@ def started(root: Path) -> int:
     return len((root / "starts").read_text(encoding="utf-8").split())
 
 
-def wait(condition: Callable[[], Any]) -> None:
-    end = time.monotonic() + LIMIT
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.05)
-
-
 def bazel_process(root: Path) -> int:
     command = f"/bin/sh\0{root}/bin/bazel\0".encode()
     pids = []
@@ -167,8 +161,8 @@ def compiling(site: Path) -> int:
     for name in ("slow", "compiling"):
         (site / name).touch()
     start(site)
-    wait(lambda: until(site, "running")["actions"])
-    wait((site / "compilers").exists)
+    wait_until(lambda: until(site, "running")["actions"])
+    wait_until((site / "compilers").exists)
     return int((site / "compilers").read_text(encoding="utf-8").split()[-1])
 
 
@@ -185,7 +179,7 @@ def test_a_build_that_is_killed_is_stopped_with_its_bazel_and_resumed_without_it
     pid, bazel = compiling(site), bazel_process(site)
     os.kill(json.loads((site / "running.json").read_text(encoding="utf-8"))["pid"], signal.SIGKILL)
     until(site, "stopped", step="build")
-    wait(lambda: not Path(f"/proc/{bazel}").exists())
+    wait_until(lambda: not Path(f"/proc/{bazel}").exists())
     assert runs(pid)  # nobody is there who could end it
     for name in ("slow", "compiling"):
         (site / name).unlink()

@@ -86,11 +86,6 @@ def test_what_is_offered_to_a_read_host_leaves_the_host_as_it_is(tmp_path: Path)
     assert all(resolve(request, host).fits for request in requests)
 
 
-def test_a_host_with_amd_gpus_only_gets_the_cpu_form(tmp_path: Path) -> None:
-    host = profile(tmp_path, "amd_only")
-    assert "cuda" not in resolve({}, host).stack
-
-
 @pytest.mark.parametrize(
     ("name", "expected", "stack"),
     [

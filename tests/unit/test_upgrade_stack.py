@@ -11,6 +11,7 @@ from pathlib import Path
 
 import ansible_programs
 import pytest
+from environments import point
 from upgrade_hosts import GROUPS, NEW, OLD, active, canary
 
 from hadoop_dl.hosts import canaries, stack_change
@@ -46,19 +47,17 @@ def test_what_changes_is_shown_and_a_confirmed_upgrade_switches_all_hosts_and_ag
     assert "changed=1" not in output
 
 
-def without_old(cluster: Path, name: str, active: str = "") -> None:
-    """A host that has no OLD: nothing is active, or what a killed run switched to."""
-    (cluster / name / "current").unlink()
-    shutil.rmtree(cluster / name / "envs" / f"{OLD}.1")
-    (cluster / name / "envs" / OLD).unlink()
-    if active:
-        (cluster / name / "current").symlink_to(f"envs/{active}")
+def without_old(root: Path) -> None:
+    (root / "current").unlink()
+    shutil.rmtree(root / "envs" / f"{OLD}.1")
+    (root / "envs" / OLD).unlink()
 
 
 def test_a_job_that_fails_sends_each_canary_back_to_what_it_had_and_stops(cluster):
     """One canary had nothing, one was switched by a killed run and has no way back, one had OLD."""
-    without_old(cluster, "data1")
-    without_old(cluster, "data2", NEW)
+    without_old(cluster / "data1")
+    without_old(cluster / "data2")
+    point(cluster / "data2", f"envs/{NEW}")
     code, output = run(cluster, **canary("echo the executors say no; exit 3", "data1,data2"))
     assert code == 2, output
     assert not (cluster / "data1" / "current").is_symlink()
