@@ -21,7 +21,7 @@ from ansible.module_utils.hadoop_dl_host import (
     wheel_files,
 )
 from ansible.module_utils.hadoop_dl_host.environment_packages import Refused
-from environments import DIGEST, STACK, Module, Site, point, wheel
+from environments import DIGEST, STACK, Module, Site, point, second_environment, wheel
 from interpreters import HOST_PYTHONS, UTILITIES, WITHOUT_ANSIBLE
 from other_processes import lasting
 from python_files import write_script
@@ -343,10 +343,9 @@ def test_the_clients_settings_go_with_the_environment(done):
     assert (done.root / "etc" / "hadoop-env.sh").read_text() == "export JAVA_HOME=/java/8\n"
     assert done.activate()["changed"] is False
     assert done.seal()["changed"] is False
-    directory = old(done, A, 5)
+    second_environment(done.root, A, 5)
     (done.root / "envs" / f"{A}.client").mkdir()
     (done.root / "envs" / f"{A}.client" / "hadoop-env.sh").write_text("export JAVA_HOME=/java/17\n")
-    (directory / ".deeplearning" / "client").symlink_to(f"../../{A}.client")
     point(done.root, f"envs/{A}")
     assert (done.root / "etc" / "hadoop-env.sh").read_text() == "export JAVA_HOME=/java/17\n"
 

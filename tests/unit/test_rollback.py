@@ -14,6 +14,7 @@ import yaml
 from environments import point, second_environment
 from host_modules import run as run_module
 from other_processes import ended
+from python_files import write_script
 
 from hadoop_dl.hosts import runs
 
@@ -126,9 +127,7 @@ def test_a_host_that_hangs_is_named_and_left_out_and_the_others_go_back(cluster)
     """The limits are those of the playbook, but a question may take 30 s here, not 60."""
     playbook = ansible_programs.playbook_for_directories("rollback.yml", cluster)
     playbook.write_text(playbook.read_text(encoding="utf-8").replace("timeout: 60", "timeout: 30"), encoding="utf-8")
-    ssh = cluster / "ssh"
-    ssh.write_text("#!/bin/sh\n[ $# -lt 3 ] || exec sleep 600\n", encoding="utf-8")
-    ssh.chmod(0o755)
+    ssh = write_script(cluster / "ssh", "[ $# -lt 3 ] || exec sleep 600")
     variables = {"ansible_connection": "ssh", "ansible_ssh_executable": str(ssh)}
     ansible_programs.change_host(cluster / "hosts.yml", "data2", variables)
     code, text = ansible_programs.play("-i", cluster / "hosts.yml", playbook)

@@ -23,7 +23,6 @@ from other_processes import ended
 
 from hadoop_dl.data import compat
 from hadoop_dl.data import tensorflow_build as build
-from hadoop_dl_dev.demo import tensorflow_source
 
 CHECKER = REPOSITORY / "roles/tensorflow_build/files/check_wheel.py"
 COMMIT, SHA256 = "5" * 40, "ab" * 32
@@ -525,26 +524,6 @@ def published(root: Path, key: str, content: bytes = b"wheel") -> None:
     (place / "a.whl").write_bytes(content)
     digest = tensorflow_builder.whole_files.sha256_of(str(place / "a.whl"))
     (place / "provenance.json").write_text(json.dumps({"wheel": {"name": "a.whl", "sha256": digest}}), encoding="utf-8")
-
-
-def test_the_stand_ins_configure_knows_its_version_and_asks_what_the_profile_answers(tmp_path: Path) -> None:
-    """What of the stand-in is not bazel's: with a profile's answers its configure asks nothing, without one it names the question."""
-    tensorflow_source.write_tree("1.15.0", tmp_path / "tree")
-    (tmp_path / "bin").mkdir()
-    bazel = tmp_path / "bin/bazel"
-    bazel.write_text("#!/bin/sh\necho 'Build label: 0.26.1'\n", encoding="utf-8")
-    bazel.chmod(0o755)
-    answers = build.configure_answers({**GIVEN, "python": sys.executable}, INFO, build.profile("1.15.0"))
-
-    def asked(variables: dict[str, str]) -> list[str]:
-        variables = {"PATH": f"{bazel.parent}:/usr/bin:/bin", **variables}
-        options = {"stdin": subprocess.DEVNULL, "capture_output": True, "text": True, "check": True}
-        answer = subprocess.run([str(tmp_path / "tree/configure")], env=variables, **options)
-        return tensorflow_builder.unanswered(answer.stdout)
-
-    assert asked(answers) == []
-    incomplete_answers = {name: value for name, value in answers.items() if name != "TF_NEED_ROCM"}
-    assert asked(incomplete_answers) == ["Do you wish to build TensorFlow with ROCm support?"]
 
 
 # --- following a build ----------------------------------------------------------------------------------------------
