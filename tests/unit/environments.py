@@ -22,6 +22,7 @@ from interpreters import bundled_pip
 from source_distributions import interpreter
 
 STACK, DIGEST = "demo-stack", "0123456789ab"
+NAME = f"{STACK}-{DIGEST}"
 
 
 def wheel(
@@ -49,7 +50,7 @@ def wheel(
 def second_environment(root: Path, name: str, number: int) -> Path:
     """A copy of the host's sealed environment under another name, which was activated as the `number`th."""
     path = root / "envs" / name
-    shutil.copytree(root / "envs" / f"{STACK}-{DIGEST}.1", path.with_name(f"{name}.1"), symlinks=True)
+    shutil.copytree(root / "envs" / f"{NAME}.1", path.with_name(f"{name}.1"), symlinks=True)
     path.symlink_to(f"{name}.1")
     client = path / ".deeplearning" / "client"
     client.unlink()
@@ -86,7 +87,7 @@ class Site:
             "tensorflow": [mirror.add(wheels["tensorflow"]), mirror.add(wheels["six"])],
             "keras": [mirror.add(wheels["keras"])],
         }
-        self.path = root / "envs" / f"{STACK}-{DIGEST}"
+        self.path = root / "envs" / NAME
 
     def at(self, path: Path) -> Site:
         """Another environment of this host."""

@@ -11,10 +11,9 @@ from pathlib import Path
 import ansible_programs
 import pytest
 from ansible.module_utils.hadoop_dl_host import environment_history
-from environments import point, second_environment
+from environments import NAME, point, second_environment
 
-REPOSITORY = Path(__file__).resolve().parents[2]
-NAME, OLD = "demo-stack-0123456789ab", "old-stack-000000000001"
+OLD = "old-stack-000000000001"
 PLAYS = """
 - hosts: all
   gather_facts: false
@@ -29,7 +28,7 @@ PLAYS = """
         plan: {additional: []}
       loop: "{{ groups['all'] }}"
 - ansible.builtin.import_playbook: %s
-""" % (REPOSITORY / "playbooks" / "layers" / "activate.yml")
+""" % (ansible_programs.REPOSITORY / "playbooks" / "layers" / "activate.yml")
 GROUPS = {"data1": "data_nodes", "data2": "data_nodes", "edge1": "edge_nodes", "cdsw1": "cdsw_hosts"}
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import re
 from collections.abc import Iterator
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import test_plan
 import yaml
 from test_engine_image import given
 
@@ -43,23 +43,17 @@ PROVENANCE: dict[str, Any] = {
     "wheel": {"name": WHEEL, "sha256": SHA256, "size": 6877},
 }
 GPUS = {"cuda": {"version": "10.0", "cudnn": "7.6", "capabilities": ["6.0", "7.0"]}}
-NODE: dict[str, Any] = {
+NODE = {
     "os": {"short": "el7", "name": "RHEL 7.9"},
-    "architecture": "x86_64",
-    "glibc": "2.17",
     "libstdcxx": "3.4.19",
     "cpu": {"features": ["sse4_1", "sse4_2", "avx", "avx2"]},
-    "pythons": {"2.7": "/usr/bin/python2.7"},
-    "java": [{"home": "/usr/lib/jvm/java-11", "version": "11.0.21", "major": "11"}],
-    "hadoop": {"distribution": "apache", "home": "/opt/hadoop", "version": "3.3.6", "conf_dir": "/etc/hadoop/conf"},
-    "disk_free_mb": {"/opt": 90000},
+    "nvidia": {"gpus": []},
 }
 SITE = {
+    **test_plan.SITE,
     "deeplearning_request": STACK,
-    "mirror_url": "http://mirror1:8900",
     "tensorflow_build_source": {"file": "http://mirror1:8900/files/tensorflow.bundle", "sha256": SHA256},
     "bazel_files": {"0.26.1": {"file": "http://mirror1:8900/files/bazel", "sha256": SHA256}},
-    **dict.fromkeys(("nvidia_driver_version", "cuda_versions", "cudnn_versions", "nccl_versions"), "none"),
 }
 
 
@@ -93,7 +87,7 @@ def record(site: Path, **changes: Any) -> None:
 
 
 def host(name: str = "data1", *groups: str, **parts: Any) -> plan_model.Host:
-    return invented_hosts.host(name, groups or ("data_nodes",), SITE, {**copy.deepcopy(NODE), **parts})
+    return invented_hosts.host(name, groups or ("data_nodes",), SITE, test_plan.changed_node(**{**NODE, **parts}))
 
 
 BUILDER = ("build01", "build_hosts")
@@ -294,15 +288,12 @@ def test_a_build_needs_a_host_of_that_system_and_python(site: Path, builder: dic
 
 
 def test_a_site_that_builds_nothing_is_told_so() -> None:
-    plain = invented_hosts.host("data1", ("data_nodes",), {**SITE, "deeplearning_request": BASE}, NODE)
+    plain = invented_hosts.host("data1", ("data_nodes",), {**SITE, "deeplearning_request": BASE}, test_plan.NODE)
     words = "No host of this run asks for a stack whose TensorFlow is built"
     assert words in " ".join(made(plain, building=True).problems)
 
 
 # --- where the wheel fits -------------------------------------------------------------------------------------------
-
-
-XENIAL = {"short": "ubuntu1604", "name": "Ubuntu 16.04"}
 
 
 def gpu(device: str) -> dict[str, Any]:
@@ -320,7 +311,11 @@ def test_a_host_as_the_wheel_was_built_for_gets_it(site: Path) -> None:
 @pytest.mark.parametrize(
     ("built", "there", "words"),
     [
-        ({"os": XENIAL}, {}, "was built on Ubuntu 16.04, but the host runs RHEL 7.9"),
+        (
+            {"os": {"short": "ubuntu1604", "name": "Ubuntu 16.04"}},
+            {},
+            "was built on Ubuntu 16.04, but the host runs RHEL 7.9",
+        ),
         ({"symbols": {"GLIBC": "2.27"}}, {}, "requires GLIBC_2.27, but the host has GLIBC_2.17"),
         ({"symbols": {"GLIBCXX": "3.4.21"}}, {}, "requires GLIBCXX_3.4.21, but the host has GLIBCXX_3.4.19"),
         ({}, {"cpu": {"features": ["sse4_1", "avx"]}}, "CPUs with sse4_2, but the host's CPU lacks that"),

@@ -17,10 +17,9 @@ import locked_packages
 import pytest
 from ansible.module_utils.hadoop_dl_host import downloads, environment_build, environment_names, host_lock
 from ansible.module_utils.hadoop_dl_host.environment_packages import Refused
-from environments import DIGEST, STACK, Mirror, Site
+from environments import NAME, Mirror, Site
 from other_processes import lasting
 
-NAME = f"{STACK}-{DIGEST}"
 SETTINGS = f"{NAME}.client"  # has CURRENT.txt
 REPO = Path(__file__).resolve().parents[2]
 STEPS = """

@@ -21,12 +21,11 @@ from ansible.module_utils.hadoop_dl_host import (
     wheel_files,
 )
 from ansible.module_utils.hadoop_dl_host.environment_packages import Refused
-from environments import DIGEST, STACK, Module, Site, point, second_environment, wheel
+from environments import NAME, Module, Site, point, second_environment, wheel
 from interpreters import HOST_PYTHONS, UTILITIES, WITHOUT_ANSIBLE
 from other_processes import lasting
 from python_files import write_script
-
-NAME = f"{STACK}-{DIGEST}"
+from test_gpu_check_compute import NO_CUBLAS
 
 
 def test_a_complete_run_and_the_second_one_changes_nothing(site, monkeypatch):
@@ -168,18 +167,6 @@ def test_what_is_not_verified_does_not_become_active(unproved, damage, words):
     with pytest.raises(Refused, match="is not ready: not completed"):
         unproved.activate()
     assert unproved.current is None
-
-
-# What TensorFlow 1.4 says.
-NO_CUBLAS = """Traceback (most recent call last):
-  File "<string>", line 1, in <module>
-ImportError: libcublas.so.8.0: cannot open shared object file: No such file or directory
-
-
-Failed to load the native TensorFlow runtime.
-
-for some common reasons and solutions.  Include the entire stack trace
-above this error message when asking for help."""
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,8 @@ import environment_activate
 import pytest
 from ansible.module_utils.hadoop_dl_host import environment_notice as notice
 from ansible.module_utils.hadoop_dl_host import environment_tree
-from environments import DIGEST, STACK, Site, second_environment
+from environments import NAME, Site, second_environment
 
-NAME = f"{STACK}-{DIGEST}"
 A = "a-aaaaaaaaaaaa"
 
 

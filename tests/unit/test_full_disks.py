@@ -13,8 +13,6 @@ from ansible.module_utils.hadoop_dl_host import room, whole_files
 from host_modules import run
 from test_two_runs import receipt, spark_home, unpacked_archive
 
-NO_INODES = "size=40m,nr_inodes=4"
-
 
 def fill(path: Path) -> None:
     subprocess.run(["dd", "if=/dev/zero", f"of={path}/full", "bs=4096"], capture_output=True, check=False)
@@ -38,7 +36,7 @@ def test_a_file_system_without_inodes_is_refused_before_anything_is_unpacked(
     tmp_path: Path, small: Callable[[str], Path], module: str, arguments: Callable[[Path, Path], dict[str, Any]]
 ) -> None:
     """df shows room there, so the message must name what is missing."""
-    path = small(NO_INODES)
+    path = small("size=40m,nr_inodes=4")
     inputs = arguments(tmp_path, path)
     answer = run(module, **inputs)
     assert answer["failed"]

@@ -12,13 +12,13 @@ import ansible_programs
 import pytest
 from ansible.module_utils.hadoop_dl_host import hdfs_record, mirror_removal, removal_reader
 from ansible_programs import REPOSITORY
+from environments import NAME
 from host_modules import answer, run, start
 from other_processes import lasting
 from resource_manager import serving
 
 from hadoop_dl.hosts import removal
 
-NAME = "demo-stack-0123456789ab"
 GROUPS = {"data1": "data_nodes", "edge1": "edge_nodes"}
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import ansible_programs
 import pytest
 import yaml
+from environments import NAME as NEW
 from environments import point, second_environment
 from host_modules import run as run_module
 from other_processes import ended
@@ -18,7 +19,6 @@ from python_files import write_script
 
 from hadoop_dl.hosts import runs
 
-NEW = "demo-stack-0123456789ab"
 OLD, OLDER = "old-stack-000000000001", "older-stack-000000000002"
 GROUPS = {"data1": "data_nodes", "data2": "data_nodes", "edge1": "edge_nodes", "cdsw1": "cdsw_hosts"}
 
@@ -203,10 +203,7 @@ def test_after_a_switch_that_one_host_failed_all_go_back_with_their_receipts_and
     assert of_gpu_check(cluster / "data1") == (f"driver of {NEW}", NEW)
 
 
-LIMITED = ("rollback.yml", "layers/canary.yml", "layers/activate.yml")
-
-
-@pytest.mark.parametrize("name", LIMITED)
+@pytest.mark.parametrize("name", ["rollback.yml", "layers/canary.yml", "layers/activate.yml"])
 def test_every_play_on_hosts_has_a_limit(name):
     plays = yaml.safe_load((ansible_programs.REPOSITORY / "playbooks" / name).read_text(encoding="utf-8"))
     assert {play["timeout"] for play in plays if "hosts" in play} <= {60, 300}

@@ -23,7 +23,6 @@ from hadoop_dl.data import stacks
 from hadoop_dl.hosts import mirror_contents
 
 STACK = "ours-el9"
-MIRROR_URL = "http://mirror1.example.com:8900"
 REPOSITORIES = {"http://packages.example.com": "{{ inventory_dir }}/key.asc"}
 SET = {"name": "el9", "packages": ["dkms"], "repositories": REPOSITORIES}
 PLAY = """
@@ -52,7 +51,7 @@ class Site:
         self.data = {**data, "name": STACK, "python": "3.11", "files": []}
         self.write_stack()
         self.hosts({"data_nodes": ["data1", "data2"], "mirror_host": ["mirror1"], "cdsw_hosts": ["cdsw1"]})
-        self.variables: dict[str, Any] = {"deeplearning_request": STACK, "mirror_url": MIRROR_URL}
+        self.variables: dict[str, Any] = {"deeplearning_request": STACK, "mirror_url": "http://mirror1:8900"}
 
     def write_stack(self, **changes: Any) -> None:
         (self.directory / "stacks" / f"{STACK}.yml").write_text(yaml.safe_dump({**self.data, **changes}))

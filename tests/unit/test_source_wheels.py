@@ -16,20 +16,13 @@ from interpreters import HOST_PYTHONS, UTILITIES, WITHOUT_ANSIBLE
 from source_distributions import FILES, NAME, Recipe, digest, source
 
 from hadoop_dl.data import stacks
-from hadoop_dl.data.locks import Entry
-
-
-def locked_sources() -> dict[str, Entry]:
-    locks = [
-        stacks.load_stack(name).lock(python)
-        for name in stacks.stack_names()
-        for python in stacks.load_stack(name).pythons
-    ]
-    return {entry.sha256: entry for lock in locks for entry in lock.entries if not entry.name.endswith(".whl")}
 
 
 def test_every_source_distribution_of_a_lock_has_a_recipe_and_no_other() -> None:
-    locked_versions = {sha256: (entry.project, entry.version) for sha256, entry in locked_sources().items()}
+    all_stacks = [stacks.load_stack(name) for name in stacks.stack_names()]
+    entries = [entry for stack in all_stacks for python in stack.pythons for entry in stack.lock(python).entries]
+    sources = [entry for entry in entries if not source_wheels.is_wheel(entry.name)]
+    locked_versions = {entry.sha256: (entry.project, entry.version) for entry in sources}
     recipe_versions = {}
     for sha256, recipe in source_wheels.RECIPES.items():
         project, _, version = recipe.wheel.partition("-")

@@ -518,10 +518,10 @@ def test_a_build_that_ends_while_it_is_asked_for_has_its_end(tmp_path: Path, mon
     assert (result["build_state"], result["message"]) == ("failed", "why")
 
 
-def published(root: Path, key: str, content: bytes = b"wheel") -> None:
+def published(root: Path, key: str) -> None:
     place = root / "published" / key
     place.mkdir(parents=True)
-    (place / "a.whl").write_bytes(content)
+    (place / "a.whl").write_bytes(b"wheel")
     digest = tensorflow_builder.whole_files.sha256_of(str(place / "a.whl"))
     (place / "provenance.json").write_text(json.dumps({"wheel": {"name": "a.whl", "sha256": digest}}), encoding="utf-8")
 

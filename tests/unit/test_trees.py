@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from ansible.module_utils.hadoop_dl_host import host_reader
+from test_plan import REPOSITORY, SITE
 from trees import TREES, build
 
 from hadoop_dl import plan
@@ -13,7 +14,6 @@ from hadoop_dl.data.host_facts import HostProfile, read_facts
 from hadoop_dl.plan import model as plan_model
 from hadoop_dl.resolver import compose, resolve
 
-REPOSITORY = Path(__file__).resolve().parents[2]
 OLD, NEW = "3.10.0-1160.el7.x86_64", "3.10.0-1160.119.1.el7.x86_64"
 EL7, EL9 = "tf1.15-py27-el7", "tf2.15-py3-el9"
 DRIVER = {"nvidia_driver_version": "470.82.01", "nvidia_license_accepted": True}
@@ -112,14 +112,8 @@ def test_a_read_host_gets_what_it_can_run(
 
 def planned(tmp_path: Path, name: str, request: object, **variables: object) -> plan_model.Plan:
     node = host_reader.read(str(build(tmp_path, TREES[name])))
-    site = {
-        "deeplearning_request": request,
-        "mirror_url": "http://mirror1:8900",
-        "hadoop_client_hadoop_home": "/opt/hadoop",
-        # What a stack decides about the GPU layer is asked in test_gpu_stack.py.
-        **dict.fromkeys(("nvidia_driver_version", "cuda_versions", "cudnn_versions", "nccl_versions"), "none"),
-    }
-    return plan.make_plan([plan_model.host_of("data1", ("data_nodes",), {**site, **variables}, node)], REPOSITORY)
+    site = {**SITE, "deeplearning_request": request, "hadoop_client_hadoop_home": "/opt/hadoop", **variables}
+    return plan.make_plan([plan_model.host_of("data1", ("data_nodes",), site, node)], REPOSITORY)
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import ansible_programs
 import pytest
-from environments import point, second_environment
+from environments import NAME, point, second_environment
 
-NEW, OLD = "demo-stack-0123456789ab", "old-stack-000000000001"
+NEW, OLD = NAME, "old-stack-000000000001"
 STACK = "tf1.4-cpu-py27-el7"  # whose lock stands for the new environment's
 GROUPS = {"data1": "data_nodes", "data2": "data_nodes", "edge1": "edge_nodes"}
 PLAYS = """
