@@ -118,8 +118,7 @@ class Site:
             "timeout": 120,
             **changes,
         }
-        result: dict[str, Any] = locked_packages.work(Module(parameters, check))
-        return result
+        return locked_packages.work(Module(parameters, check))
 
     def seal(self, check: bool = False, **changes: Any) -> dict[str, Any]:
         parameters = {
@@ -131,8 +130,7 @@ class Site:
             "timeout": 60,
             **changes,
         }
-        result: dict[str, Any] = environment_seal.work(Module(parameters, check))
-        return result
+        return environment_seal.work(Module(parameters, check))
 
     def activate(self, check: bool = False, **changes: Any) -> dict[str, Any]:
         parameters = {
@@ -147,8 +145,7 @@ class Site:
             "timeout": 60,
             **changes,
         }
-        result: dict[str, Any] = environment_activate.work(Module(parameters, check))
-        return result
+        return environment_activate.work(Module(parameters, check))
 
     def everything(self) -> list[bool]:
         """What the playbooks do; which of the steps changed something."""
@@ -164,6 +161,12 @@ class Site:
     @property
     def packages(self) -> Path:
         return Path(environment_packages.site_packages(str(self.tree)))
+
+    def put(self, module: str, code: str) -> None:
+        """This code in place of a module, whose bytecode would be taken before."""
+        (self.packages / f"{module}.py").write_text(code)
+        for path in (self.packages / "__pycache__").glob(f"{module}.*"):
+            path.unlink()
 
     def content(self) -> dict[str, bytes]:
         """Every file and link below the environment's tree but bytecode: two installations are the same in it."""

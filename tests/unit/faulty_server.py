@@ -62,8 +62,8 @@ class Handler(Quiet):
         login = base64.b64decode((self.headers.get("Authorization") or "").partition(" ")[2]).decode()
         self.index.received.append((host, login))
         if self.index.login and host == "127.0.0.1" and login != self.index.login:
-            return self.answer(401, b"who are you")
-        if self.path == "/wheels/":
+            self.answer(401, b"who are you")
+        elif self.path == "/wheels/":
             names = [name for name in self.index.files if name not in self.index.hidden]
             links = "".join(f'<a href="{name}">{name}</a>' for name in names)
             self.answer(200, f"<html><body>{links}</body></html>".encode(), Content_Type="text/html")
@@ -77,7 +77,6 @@ class Handler(Quiet):
             self.answer(404, b"no such file")
         else:
             self.file(parts[-1])
-        return None
 
     def do_HEAD(self) -> None:
         """uv asks so whether it may read a part of a wheel; then it reads all of it."""

@@ -51,8 +51,7 @@ class Cell:
     def report(self, program: str) -> dict[str, Any]:
         answer = self.run(program)
         assert answer.status == 0, answer.problem
-        report: dict[str, Any] = json.loads(answer.output.splitlines()[-1])
-        return report
+        return json.loads(answer.output.splitlines()[-1])
 
     @property
     def left(self) -> list[str]:
@@ -323,15 +322,8 @@ def test_a_directory_that_users_cannot_enter_is_named(cell: Cell, open_directory
 def test_numbers_of_accounts_groups_and_processes_are_not_used(monkeypatch) -> None:
     account, group, process, free = confinement.NUMBERS[:4]
 
-    def only(number: int) -> Any:
-        def ask(asked: int) -> None:
-            if asked != number:
-                raise KeyError(asked)
-
-        return ask
-
-    monkeypatch.setattr(confinement.pwd, "getpwuid", only(account))
-    monkeypatch.setattr(confinement.grp, "getgrgid", only(group))
+    monkeypatch.setattr(confinement.pwd, "getpwuid", {account: "its entry"}.__getitem__)
+    monkeypatch.setattr(confinement.grp, "getgrgid", {group: "its entry"}.__getitem__)
     with lasting(user=process):
         assert confinement.free_numbers(4, [account, group, process, free]) == [free]
 

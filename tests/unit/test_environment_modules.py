@@ -180,9 +180,7 @@ def test_what_is_not_verified_does_not_become_active(unproved, damage, words):
     ids=["cuda", "avx", "other", "hang"],
 )  # fmt: skip
 def test_an_import_that_fails_is_explained(unproved, code, words):
-    (unproved.packages / "keras.py").write_text(code + "\n")
-    for path in (unproved.packages / "__pycache__").glob("keras.*"):
-        path.unlink()
+    unproved.put("keras", code)
     [problem] = environment_seal.import_problems(str(unproved.tree), ["keras"], 2)
     assert words in problem
 
@@ -341,8 +339,7 @@ def test_the_clients_settings_go_with_the_environment(done):
 
 
 def check(site: Site) -> dict[str, object]:
-    answer: dict[str, object] = environment_check.work(Module({"path": str(site.path)}, False))
-    return answer
+    return environment_check.work(Module({"path": str(site.path)}, False))
 
 
 def quietly(path: Path, content: bytes) -> None:

@@ -42,8 +42,7 @@ class Cluster:
         }
 
     def run(self, state: str, **changes: Any) -> dict[str, Any]:
-        result: dict[str, Any] = hdfs_wheels.work({**self.parameters, "state": state, **changes})
-        return result
+        return hdfs_wheels.work({**self.parameters, "state": state, **changes})
 
     def published(self) -> dict[str, Any]:
         """As another host than this one did it."""
@@ -169,9 +168,8 @@ def test_300_hosts_that_read_a_stack_for_gpus_at_once_have_twice_the_time_that_i
 
 @pytest.mark.parametrize("action", ["-mkdir", "-put", "-ls"])
 def test_a_publisher_that_is_refused_says_so_and_leaves_no_wheel_under_its_name(
-    site: Any, tmp_path: Path, action: str
+    cluster: Cluster, tmp_path: Path, action: str
 ) -> None:
-    cluster = Cluster(site, tmp_path)
     command = tmp_path / "hadoop/bin/hdfs"
     script = command.read_text()
     command.write_text(script.replace("= nothing ]", f"= {action} ]"))

@@ -50,7 +50,9 @@ class Site:
         data = dict(stacks.load_stack("tf2.15-cpu-py3-el9").data)
         self.data = {**data, "name": STACK, "python": "3.11", "files": []}
         self.write_stack()
-        self.hosts({"data_nodes": ["data1", "data2"], "mirror_host": ["mirror1"], "cdsw_hosts": ["cdsw1"]})
+        groups = {"data_nodes": ["data1", "data2"], "mirror_host": ["mirror1"], "cdsw_hosts": ["cdsw1"]}
+        children = {group: {"hosts": dict.fromkeys(names, {})} for group, names in groups.items()}
+        (directory / "hosts.yml").write_text(yaml.safe_dump({"all": {"children": children}}))
         self.variables: dict[str, Any] = {"deeplearning_request": STACK, "mirror_url": "http://mirror1:8900"}
 
     def write_stack(self, **changes: Any) -> None:
@@ -66,10 +68,6 @@ class Site:
             lines.append(f"# component: {component}")
             lines.append(f"{project}=={version} --hash=sha256:{entry['sha256']}  # {entry['name']} {entry['size']}")
         (self.directory / "stacks" / "locks" / f"{STACK}.txt").write_text("\n".join(lines) + "\n")
-
-    def hosts(self, groups: dict[str, list[str]]) -> None:
-        children = {group: {"hosts": dict.fromkeys(names, {})} for group, names in groups.items()}
-        (self.directory / "hosts.yml").write_text(yaml.safe_dump({"all": {"children": children}}))
 
     def file(self, name: str, content: bytes) -> dict[str, str]:
         """A file that the site names in mirror_files."""

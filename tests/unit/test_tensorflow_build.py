@@ -421,13 +421,9 @@ def test_a_build_that_runs_tells_its_counters(tmp_path: Path) -> None:
     assert (result["build_state"], result["step"], result["actions"]) == ("running", "build", [3, 9])
 
 
-def test_a_build_whose_process_is_gone_was_stopped(tmp_path: Path) -> None:
+def test_a_build_whose_process_is_gone_was_stopped_also_if_another_one_runs(tmp_path: Path) -> None:
     status(tmp_path, "key")
     assert asked(tmp_path, "key")["build_state"] == "stopped"
-
-
-def test_another_build_that_runs_is_not_this_one(tmp_path: Path) -> None:
-    status(tmp_path, "key")
     status(tmp_path, "other")
     with HostLock("building", 0, str(tmp_path)):
         assert asked(tmp_path, "key")["build_state"] == "stopped"

@@ -17,6 +17,7 @@ from hadoop_dl.resolver import compose, resolve
 OLD, NEW = "3.10.0-1160.el7.x86_64", "3.10.0-1160.119.1.el7.x86_64"
 EL7, EL9 = "tf1.15-py27-el7", "tf2.15-py3-el9"
 DRIVER = {"nvidia_driver_version": "470.82.01", "nvidia_license_accepted": True}
+SIGNING = {"nvidia_driver_signing_certificate": "/site.der", "nvidia_driver_signing_key": "/site.key"}
 NEWER = {"nvidia_driver_version": "580.95.05", "nvidia_license_accepted": True}
 
 
@@ -154,6 +155,7 @@ def test_the_plan_refuses_what_a_read_host_cannot_have(
         ("pending_new", EL7, DRIVER, f"requires kernel-devel-{NEW}, which the host does not have"),
         ("pending_kernel", EL7, {**DRIVER, "nvidia_driver_version": "418.67"}, f"kernel {NEW} has no module"),
         ("h100", EL9, {}, "compiles it from PTX 8.0"),
+        ("secure_boot", EL9, {**NEWER, **SIGNING}, "none  580.95.05"),
     ],
 )  # fmt: skip
 def test_the_plan_tells_what_a_read_host_means_for_the_work(
@@ -171,10 +173,3 @@ def test_a_host_without_nvidia_gpus_is_told_only_that_it_gets_no_driver(name: st
     assert (site_plan.problems, site_plan.reboots) == ([], {})
     assert site_plan.warnings == ["data1: nvidia_driver_version is set, but the host has no GPU: it gets no driver."]
     assert "nvidia_driver" not in site_plan.table()
-
-
-def test_a_signed_module_is_planned_where_secure_boot_is_on(tmp_path: Path) -> None:
-    keys = {"nvidia_driver_signing_certificate": "/etc/pki/site.der", "nvidia_driver_signing_key": "/etc/pki/site.key"}
-    site_plan = planned(tmp_path, "secure_boot", EL9, **NEWER, **keys)
-    assert site_plan.problems == []
-    assert "nvidia_driver" in site_plan.table()
