@@ -282,11 +282,6 @@ def wheel_of(site: Site, project: str) -> str:
     return next(name for name in site.mirror.files if name.startswith(project))
 
 
-@pytest.fixture
-def impatient(monkeypatch):
-    monkeypatch.setattr(downloads, "PAUSE", 0)
-
-
 @pytest.mark.parametrize(
     ("fault", "words"),
     [
@@ -296,8 +291,8 @@ def impatient(monkeypatch):
         ("trickle", r"not complete in the time allowed"),
     ],
 )
-@pytest.mark.usefixtures("impatient")
-def test_what_a_server_may_answer_is_bounded_and_reported(with_pip, fault, words):
+def test_what_a_server_may_answer_is_bounded_and_reported(with_pip, monkeypatch, fault, words):
+    monkeypatch.setattr(downloads, "PAUSE", 0)
     with_pip.mirror.faults[wheel_of(with_pip, "six")] = [fault] * 3
     began = time.monotonic()
     with pytest.raises(Refused, match=words) as error:
@@ -324,8 +319,8 @@ def test_all_files_that_the_mirror_lacks_are_reported_at_once(with_pip):
         with_pip.install("tensorflow")
 
 
-@pytest.mark.usefixtures("impatient")
-def test_a_mirror_that_does_not_answer_is_reported(site):
+def test_a_mirror_that_does_not_answer_is_reported(site, monkeypatch):
+    monkeypatch.setattr(downloads, "PAUSE", 0)
     site.mirror.url = "http://127.0.0.1:9"
     words = r"The mirror must serve http://127.0.0.1:9/wheels/ but .*refused.*deeplearning-mirror"
     with pytest.raises(Refused, match=words):

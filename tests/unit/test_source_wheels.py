@@ -66,10 +66,8 @@ def test_a_wheel_with_other_bytes_than_the_recipe_states_is_refused(
 ) -> None:
     path = tmp_path / NAME
     monkeypatch.setitem(source_wheels.RECIPES, digest(path), recipe._replace(sha256="0" * 64))
-    with pytest.raises(
-        source_wheels.NoWheel,
-        match=rf"must have the sha256 0{{64}} but has {recipe.sha256}: the recipe in source_wheels",
-    ):
+    words = rf"must have the sha256 0{{64}} but has {recipe.sha256}: the recipe in source_wheels"
+    with pytest.raises(source_wheels.NoWheel, match=words):
         source_wheels.make(NAME, digest(path), str(path), str(tmp_path))
 
 
@@ -95,9 +93,8 @@ def test_a_host_installs_and_seals_a_source_distribution_without_its_setup(
 def test_a_host_installs_no_source_distribution_without_a_recipe(with_pip: Site, tmp_path: Path) -> None:
     offered(with_pip, source(tmp_path))
     with_pip.install("tensorflow")
-    with pytest.raises(
-        Refused, match=r"evil-1\.0-2\.tar\.gz is a source distribution, and no setup\.py is run\. Build a wheel"
-    ):
+    words = r"evil-1\.0-2\.tar\.gz is a source distribution, and no setup\.py is run\. Build a wheel"
+    with pytest.raises(Refused, match=words):
         with_pip.install("keras")
     assert not list(with_pip.packages.glob("evil*"))
 

@@ -58,10 +58,8 @@ def test_a_job_that_fails_sends_each_canary_back_to_what_it_had_and_stops(cluste
     code, output = run(cluster, **canary("echo the executors say no; exit 3", "data1,data2"))
     assert code == 2, output
     assert not (cluster / "data1" / "current").is_symlink()
-    assert {name: os.readlink(cluster / name / "current") for name in ("data2", "edge1")} == {
-        "data2": f"envs/{NEW}",
-        "edge1": f"envs/{OLD}",
-    }
+    assert os.readlink(cluster / "data2" / "current") == f"envs/{NEW}"
+    assert os.readlink(cluster / "edge1" / "current") == f"envs/{OLD}"
     assert "ended with status 3: the executors say no" in output
     assert "Without an active environment, as before: data1." in output
     assert f"Not back, so {NEW} may be active there: data2. No other host was switched." in output
@@ -205,10 +203,8 @@ def test_a_client_that_is_lost_for_good_sends_the_canaries_back_with_the_sentenc
     over_ssh(cluster, "for good")
     code, output = run(cluster, **canary("true"))
     assert (code, active(cluster)) == (2, dict.fromkeys(GROUPS, OLD)), output
-    assert (
-        "but that host does not answer any more. Back at what was active before: data1. No other host was switched."
-        in output
-    )
+    words = "but that host does not answer any more. Back at what was active before: data1. No other host was switched."
+    assert words in output
     assert not (cluster / "evaluated").exists()
     assert [path.parent.name for path in cluster.glob("*/.run.json")] == ["edge1"], "the others are released"
 
