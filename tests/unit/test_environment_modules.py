@@ -16,6 +16,7 @@ import pytest
 from ansible.module_utils.hadoop_dl_host import (
     environment_history,
     environment_names,
+    environment_packages,
     environment_tree,
     host_reader,
     wheel_files,
@@ -105,6 +106,10 @@ def test_an_interpreter_without_its_library_is_named(site, tmp_path):
     with pytest.raises(Refused, match=words):
         site.install("pip", python=str(python))
     assert site.everything() == [True, True, True, True, True]
+
+
+def test_a_process_that_hangs_is_ended():
+    assert environment_packages.run(["/bin/sleep", "60"], 0.5, {})[0] is None
 
 
 def test_a_sealed_environment_refuses_another_lock(done, tmp_path):
