@@ -151,15 +151,8 @@ def certificates(tmp_path_factory):
 
 
 @pytest.fixture
-def index():
-    """A package index that answers as its faults say."""
-    with serving(Index()) as index:
-        yield index
-
-
-@pytest.fixture
-def direct_index(monkeypatch):
-    """A package index that is asked at once: no proxy, no other index, short waits, nothing remembered."""
+def index(monkeypatch):
+    """A package index that answers as its faults say, and is asked at once: no proxy, no other index, short waits, nothing remembered."""
     for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "PIP_INDEX_URL"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(downloads, "SILENCE", 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import copy
 import hashlib
 import os
 import re
@@ -21,6 +22,7 @@ from interpreters import bundled_pip
 from source_distributions import interpreter
 
 STACK, DIGEST = "demo-stack", "0123456789ab"
+NAME = f"{STACK}-{DIGEST}"
 
 
 def wheel(
@@ -48,7 +50,7 @@ def wheel(
 def second_environment(root: Path, name: str, number: int) -> Path:
     """A copy of the host's sealed environment under another name, which was activated as the `number`th."""
     path = root / "envs" / name
-    shutil.copytree(root / "envs" / f"{STACK}-{DIGEST}.1", path.with_name(f"{name}.1"), symlinks=True)
+    shutil.copytree(root / "envs" / f"{NAME}.1", path.with_name(f"{name}.1"), symlinks=True)
     path.symlink_to(f"{name}.1")
     client = path / ".deeplearning" / "client"
     client.unlink()
@@ -85,7 +87,13 @@ class Site:
             "tensorflow": [mirror.add(wheels["tensorflow"]), mirror.add(wheels["six"])],
             "keras": [mirror.add(wheels["keras"])],
         }
-        self.path = root / "envs" / f"{STACK}-{DIGEST}"
+        self.path = root / "envs" / NAME
+
+    def at(self, path: Path) -> Site:
+        """Another environment of this host."""
+        site = copy.copy(self)
+        site.path = path
+        return site
 
     def take_real_pip(self) -> None:
         """The one that comes with Python; most tests do without, because compiling it takes its time."""
@@ -110,8 +118,7 @@ class Site:
             "timeout": 120,
             **changes,
         }
-        result: dict[str, Any] = locked_packages.work(Module(parameters, check))
-        return result
+        return locked_packages.work(Module(parameters, check))
 
     def seal(self, check: bool = False, **changes: Any) -> dict[str, Any]:
         parameters = {
@@ -123,8 +130,7 @@ class Site:
             "timeout": 60,
             **changes,
         }
-        result: dict[str, Any] = environment_seal.work(Module(parameters, check))
-        return result
+        return environment_seal.work(Module(parameters, check))
 
     def activate(self, check: bool = False, **changes: Any) -> dict[str, Any]:
         parameters = {
@@ -139,8 +145,7 @@ class Site:
             "timeout": 60,
             **changes,
         }
-        result: dict[str, Any] = environment_activate.work(Module(parameters, check))
-        return result
+        return environment_activate.work(Module(parameters, check))
 
     def everything(self) -> list[bool]:
         """What the playbooks do; which of the steps changed something."""
@@ -156,6 +161,12 @@ class Site:
     @property
     def packages(self) -> Path:
         return Path(environment_packages.site_packages(str(self.tree)))
+
+    def put(self, module: str, code: str) -> None:
+        """This code in place of a module, whose bytecode would be taken before."""
+        (self.packages / f"{module}.py").write_text(code)
+        for path in (self.packages / "__pycache__").glob(f"{module}.*"):
+            path.unlink()
 
     def content(self) -> dict[str, bytes]:
         """Every file and link below the environment's tree but bytecode: two installations are the same in it."""

@@ -27,15 +27,11 @@ class Index:
         self.form = "html"
         self.url = ""
         self.announced: dict[str, str] = {}  # sha256 that the index states, where it lies
+        self.hidden: tuple[str, ...] = ()  # names that wheels/ does not list
 
         self.login = ""  # user:password that this server wants on its own name, 127.0.0.1
         self.received: list[tuple[str, str]] = []  # host name and login of every request
         self.meanwhile: Callable[[str], object] = lambda name: None  # what happens elsewhere when a file is asked for
-
-    hidden: tuple[str, ...] = ()
-
-    def listed(self) -> list[str]:
-        return [name for name in self.files if name not in self.hidden]
 
     def artifact(self, name: str, content: bytes, folder: str = "wheels") -> dict[str, object]:
         self.files[name] = content
@@ -66,21 +62,21 @@ class Handler(Quiet):
         login = base64.b64decode((self.headers.get("Authorization") or "").partition(" ")[2]).decode()
         self.index.received.append((host, login))
         if self.index.login and host == "127.0.0.1" and login != self.index.login:
-            return self.answer(401, b"who are you")
-        if self.path == "/wheels/":
-            links = "".join(f'<a href="{name}">{name}</a>' for name in self.index.listed())
-            self.answer(200, f"<html><body>{links}</body></html>".encode(), "text/html")
+            self.answer(401, b"who are you")
+        elif self.path == "/wheels/":
+            names = [name for name in self.index.files if name not in self.index.hidden]
+            links = "".join(f'<a href="{name}">{name}</a>' for name in names)
+            self.answer(200, f"<html><body>{links}</body></html>".encode(), Content_Type="text/html")
         elif parts[0] == "simple":
             kind, body = self.index.page(parts[1])
             if self.index.form == "trickle":
                 self.without_end(body, 0.2)
             else:
-                self.answer(200, body, kind)
+                self.answer(200, body, Content_Type=kind)
         elif parts[-1] not in self.index.files:
             self.answer(404, b"no such file")
         else:
             self.file(parts[-1])
-        return None
 
     def do_HEAD(self) -> None:
         """uv asks so whether it may read a part of a wheel; then it reads all of it."""
@@ -97,15 +93,13 @@ class Handler(Quiet):
         if fault == "404":
             return self.answer(404, b"gone")
         if fault == "login":
-            return self.answer(200, LOGIN, "text/html")
+            return self.answer(200, LOGIN, Content_Type="text/html")
         if fault == "flip":
             content = content[:-1] + bytes([content[-1] ^ 255])
         if fault == "redirect":
-            return self.answer(
-                302, b"", headers={"Location": f"http://localhost:{self.server.server_address[1]}{self.path}"}
-            )
+            return self.answer(302, b"", Location=f"http://localhost:{self.server.server_address[1]}{self.path}")
         if fault == "around":
-            return self.answer(302, b"", headers={"Location": self.path})
+            return self.answer(302, b"", Location=self.path)
         if fault in ("trickle", "endless"):
             return self.without_end(content if fault == "trickle" else b"x" * 65536, 0.2 if fault == "trickle" else 0)
         if fault == "hang":
@@ -114,11 +108,12 @@ class Handler(Quiet):
             return None
         byte_range = self.headers.get("Range")
         begin = int(byte_range.partition("=")[2].partition("-")[0]) if byte_range and fault != "norange" else 0
-        headers = {"Content-Range": f"bytes {begin}-{len(content) - 1}/{len(content)}"} if begin or byte_range else {}
+        headers = {"Content_Range": f"bytes {begin}-{len(content) - 1}/{len(content)}"} if begin or byte_range else {}
         if byte_range == "bytes=0-0" and fault != "norange":
-            return self.answer(206, content[:1], headers={"Content-Range": f"bytes 0-0/{len(content)}"})
+            return self.answer(206, content[:1], Content_Range=f"bytes 0-0/{len(content)}")
+        headers["Content_Length"] = str(len(content) - begin)
         keep = len(content) // 2 if fault == "truncate" else len(content)
-        self.answer(206 if begin else 200, content[begin:keep], headers=headers, length=len(content) - begin)
+        self.answer(206 if begin else 200, content[begin:keep], **headers)
         if fault == "truncate":
             self.close_connection = True
         return None
@@ -134,22 +129,6 @@ class Handler(Quiet):
                 time.sleep(pause)
         except OSError:
             self.close_connection = True
-
-    def answer(
-        self,
-        code: int,
-        body: bytes,
-        kind: str = "application/octet-stream",
-        headers: dict[str, str] | None = None,
-        length: int | None = None,
-    ) -> None:
-        self.send_response(code)
-        self.send_header("Content-Type", kind)
-        self.send_header("Content-Length", str(len(body) if length is None else length))
-        for key, value in (headers or {}).items():
-            self.send_header(key, value)
-        self.end_headers()
-        self.wfile.write(body)
 
 
 @contextmanager

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-COMMAND = r"""#!/bin/sh
-shift; umask 077
+from python_files import write_script
+
+COMMAND = r"""shift; umask 077
 while [ "$1" = -D ]; do
     case $2 in fs.permissions.umask-mode=*) umask "${2#*=}" ;; *) echo "$2" >> @TMP@/hdfs.properties ;; esac; shift 2
 done
@@ -61,11 +62,8 @@ class Hdfs:
     def __init__(self, tmp_path: Path, broken: str = "nothing") -> None:
         self.tmp_path, self.root = tmp_path, tmp_path / "hdfs"
         self.root.mkdir()
-        command = tmp_path / "hadoop/bin/hdfs"
-        command.parent.mkdir(parents=True)
         text = COMMAND.replace("@TMP@", str(tmp_path)).replace("@ROOT@", str(self.root)).replace("@BROKEN@", broken)
-        command.write_text(text)
-        command.chmod(0o755)
+        write_script(tmp_path / "hadoop/bin/hdfs", text)
         self.environment_file = str(tmp_path / "hadoop-env.sh")
         Path(self.environment_file).write_text(f"export HADOOP_HOME={tmp_path}/hadoop\n")
 

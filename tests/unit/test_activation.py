@@ -10,12 +10,10 @@ from pathlib import Path
 
 import ansible_programs
 import pytest
-import yaml
-from ansible.module_utils.hadoop_dl_host import environment_history, environment_packages, whole_files
-from environments import point, second_environment
+from ansible.module_utils.hadoop_dl_host import environment_history
+from environments import NAME, point, second_environment
 
-REPOSITORY = Path(__file__).resolve().parents[2]
-NAME, OLD = "demo-stack-0123456789ab", "old-stack-000000000001"
+OLD = "old-stack-000000000001"
 PLAYS = """
 - hosts: all
   gather_facts: false
@@ -30,7 +28,7 @@ PLAYS = """
         plan: {additional: []}
       loop: "{{ groups['all'] }}"
 - ansible.builtin.import_playbook: %s
-""" % (REPOSITORY / "playbooks" / "layers" / "activate.yml")
+""" % (ansible_programs.REPOSITORY / "playbooks" / "layers" / "activate.yml")
 GROUPS = {"data1": "data_nodes", "data2": "data_nodes", "edge1": "edge_nodes", "cdsw1": "cdsw_hosts"}
 
 
@@ -49,7 +47,6 @@ def cluster(tmp_path, stages):
 
 
 def run(cluster: Path, seed: str = "0", limit: str = "all", **variables: object) -> tuple[int, str]:
-    (cluster / "group_vars").mkdir(exist_ok=True)
     arguments = ("-i", cluster / "hosts.yml", cluster / "site.yml", "--limit", limit, "-e", json.dumps(variables))
     return ansible_programs.play(*arguments, timeout=300, PYTHONHASHSEED=seed)
 
@@ -80,10 +77,8 @@ def test_hosts_that_are_not_ready_at_the_last_moment_keep_the_cluster(cluster, s
     shutil.rmtree(next((cluster / "edge1" / "envs" / f"{NAME}.1").glob("lib/python*")))
     root = small("size=60m")
     shutil.copytree(cluster / "data2", root / "data2", symlinks=True)
-    inventory = yaml.safe_load((cluster / "hosts.yml").read_text(encoding="utf-8"))
     host_variables = {"environment_root": str(root / "data2"), "environment_path": str(root / "data2" / "envs" / NAME)}
-    inventory["all"]["children"]["data_nodes"]["hosts"]["data2"] = host_variables
-    (cluster / "hosts.yml").write_text(yaml.safe_dump(inventory), encoding="utf-8")
+    ansible_programs.change_host(cluster / "hosts.yml", "data2", host_variables)
     subprocess.run(["mount", "-o", "remount,ro", str(root)], check=True)
     code, output = run(cluster)
     assert code == 2, output
@@ -100,8 +95,7 @@ def test_a_host_outside_the_cluster_holds_nobody_back(cluster):
 def sealed_old(root: Path) -> None:
     """`envs/old`, which `current` names, is an environment that could be removed."""
     second_environment(root, OLD, 7)
-    state = environment_packages.state_file(str(root / "envs" / NAME), environment_history.ACTIVATED)
-    whole_files.write_json(state, {"number": 0})
+    (root / "envs" / NAME / ".deeplearning" / "activated.json").write_text('{"number": 0}')
     point(root, f"envs/{OLD}")
 
 

@@ -21,8 +21,7 @@ NONE: list[str] = []
 
 
 def host(name: str = "edge1", groups: tuple[str, ...] = ("edge_nodes",), **variables: Any) -> plan_model.Host:
-    node = el8(nvidia={"gpus": []})
-    node["nvidia"] = {"gpus": [], "listed": None}
+    node = el8() | {"nvidia": {"gpus": [], "listed": None}}
     defaults = {"deeplearning_request": ACTIVE, "deeplearning_additional_stacks": [BESIDE]}
     return make_host(name, groups, node, **{**defaults, **variables})
 

@@ -13,14 +13,13 @@ import host_modules
 import pytest
 from ansible.module_utils.hadoop_dl_host import bazel_versions
 from ansible.module_utils.hadoop_dl_host.host_lock import HostLock
-from ansible_programs import tasks_in
+from ansible_programs import REPOSITORY, tasks_in
 from python_files import write_script
 
 from hadoop_dl.data import bazel
 from hadoop_dl.plan import forms
 from hadoop_dl_dev.demo import bazel_files
 
-REPOSITORY = Path(__file__).resolve().parents[2]
 SHA256 = "ab" * 32
 TOOLS = {
     **dict.fromkeys(("compiler", "python", "bash", "zip", "unzip", "which"), "/usr/bin/x"),

@@ -38,9 +38,9 @@ def accounts(monkeypatch: pytest.MonkeyPatch) -> Accounts:
     return entries
 
 
-def built(root: Path, accounts: Accounts, user: str = "deeplearning-build") -> None:
+def built(root: Path, accounts: Accounts) -> None:
     """What the role makes after its record."""
-    accounts.setdefault(user, SimpleNamespace(pw_uid=990, pw_dir=f"{root}/home"))
+    accounts.setdefault("deeplearning-build", SimpleNamespace(pw_uid=990, pw_dir=f"{root}/home"))
     for name in build_place.OWN:
         (root / name).mkdir(parents=True)
         (root / name / "inside").write_text("x")

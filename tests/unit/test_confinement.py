@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 from ansible.module_utils.hadoop_dl_host import confinement, processes
 from interpreters import HOST_PYTHONS, UTILITIES, WITHOUT_ANSIBLE
+from other_processes import lasting, wait_until
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give up its rights")
 
@@ -50,8 +51,7 @@ class Cell:
     def report(self, program: str) -> dict[str, Any]:
         answer = self.run(program)
         assert answer.status == 0, answer.problem
-        report: dict[str, Any] = json.loads(answer.output.splitlines()[-1])
-        return report
+        return json.loads(answer.output.splitlines()[-1])
 
     @property
     def left(self) -> list[str]:
@@ -237,25 +237,18 @@ with confinement.Cell(sys.argv[2]) as cell:
 def test_a_kill_of_the_caller_ends_the_program_and_the_next_run_removes_the_rest(cell: Cell) -> None:
     caller = subprocess.Popen([sys.executable, "-c", WITHOUT_ANSIBLE + CALLER, UTILITIES, str(cell.path)])
     try:
-        wait_for((cell.path / "begun").exists)
+        wait_until((cell.path / "begun").exists)
         cell.number = cell.path.stat().st_uid
         assert cell.number in confinement.NUMBERS
         caller.send_signal(signal.SIGKILL)
         caller.wait()
         # The program itself ends with its caller; what it started waits for the next run.
-        wait_for(lambda: len(confinement.of_processes().get(cell.number, [])) < 3)
+        wait_until(lambda: len(confinement.of_processes().get(cell.number, [])) < 3)
         assert cell.left
         confinement.clear(str(cell.path))
         assert cell.left == []
     finally:
         caller.kill()
-
-
-def wait_for(condition: Any, seconds: float = 20) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.02)
 
 
 # --- where it cannot be confined ----------------------------------------------------------------------------------------
@@ -329,32 +322,17 @@ def test_a_directory_that_users_cannot_enter_is_named(cell: Cell, open_directory
 def test_numbers_of_accounts_groups_and_processes_are_not_used(monkeypatch) -> None:
     account, group, process, free = confinement.NUMBERS[:4]
 
-    def only(number: int) -> Any:
-        def ask(asked: int) -> None:
-            if asked != number:
-                raise KeyError(asked)
-
-        return ask
-
-    monkeypatch.setattr(confinement.pwd, "getpwuid", only(account))
-    monkeypatch.setattr(confinement.grp, "getgrgid", only(group))
-    sleeper = subprocess.Popen(["/bin/sleep", "60"], user=process)
-    try:
+    monkeypatch.setattr(confinement.pwd, "getpwuid", {account: "its entry"}.__getitem__)
+    monkeypatch.setattr(confinement.grp, "getgrgid", {group: "its entry"}.__getitem__)
+    with lasting(user=process):
         assert confinement.free_numbers(4, [account, group, process, free]) == [free]
-    finally:
-        sleeper.kill()
-        sleeper.wait()
 
 
 def test_processes_are_ended_although_the_accounts_of_the_host_give_no_answer(monkeypatch) -> None:
     monkeypatch.setattr(confinement, "has_account", lambda number: pytest.fail("the accounts were read"))
-    sleeper = subprocess.Popen(["/bin/sleep", "60"], user=confinement.NUMBERS[0])
-    try:
+    with lasting(user=confinement.NUMBERS[0]) as sleeper:
         confinement.end_processes(confinement.NUMBERS[0])
         assert sleeper.wait(5) == -signal.SIGKILL
-    finally:
-        sleeper.kill()
-        sleeper.wait()
 
 
 def test_only_processes_of_confined_programs_are_ended() -> None:

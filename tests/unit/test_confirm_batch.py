@@ -7,8 +7,8 @@ from pathlib import Path
 import ansible_programs
 import pytest
 import python_files
+from ansible_programs import REPOSITORY
 
-REPOSITORY = Path(__file__).resolve().parents[2]
 PLAYS = f"""
 - hosts: all
   gather_facts: false

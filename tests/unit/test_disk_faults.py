@@ -147,7 +147,7 @@ def test_each_step_reports_the_fault_and_the_same_command_continues(
 ) -> None:
     watch_files(small, way, monkeypatch)
     active = os.readlink(small.root / "current")
-    before = set(Site.content(small_at(small, active)))
+    before = set(small.at(small.root / active).content())
     for name, step in steps(small).items():
         if fault is no_programs and name not in MIDDLE:
             continue  # the interpreter is the host's own, and these wheels have no libraries
@@ -172,12 +172,6 @@ def test_each_step_reports_the_fault_and_the_same_command_continues(
     check_active(small, f"envs/{STACK}-{NEXT}")
     assert set(small.content()) == before
     assert [step()["changed"] for step in steps(small).values()] == [False] * 5
-
-
-def small_at(site: Site, link: str) -> Site:
-    small_site = Site(site.root, site.mirror, site.fixtures)
-    small_site.path = site.root / link
-    return small_site
 
 
 @pytest.mark.parametrize(("fault", "left"), [(no_bytes, 20_000), (no_inodes, 6)])

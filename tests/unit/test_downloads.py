@@ -17,6 +17,7 @@ from ansible.module_utils.hadoop_dl_host import downloads
 from faulty_server import LOGIN, Index
 from host_modules import run
 from interpreters import AS_ON_A_HOST, HOST_PYTHONS, UTILITIES
+from other_processes import ended
 
 CONTENT = bytes(range(256)) * 2000
 SHA256 = hashlib.sha256(CONTENT).hexdigest()
@@ -109,9 +110,7 @@ def test_a_password_in_the_address_is_not_shown(index: Index, tmp_path: Path) ->
 
 
 def test_a_part_of_a_killed_run_is_removed_and_that_of_a_running_one_stays(index: Index, tmp_path: Path) -> None:
-    dead = subprocess.Popen(["true"])
-    dead.wait()
-    (tmp_path / f"{NAME}.part-{dead.pid}").write_text("old")
+    (tmp_path / f"{NAME}.part-{ended()}").write_text("old")
     (tmp_path / f"{NAME}.part-{os.getppid()}").write_text("another run")
     fetch(index, tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted([NAME, f"{NAME}.part-{os.getppid()}"])

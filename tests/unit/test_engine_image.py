@@ -174,8 +174,7 @@ class Host:
 
     @property
     def state(self) -> dict[str, Any]:
-        state: dict[str, Any] = json.loads(self.file.read_text())
-        return state
+        return json.loads(self.file.read_text())
 
     @property
     def images(self) -> set[str]:
@@ -389,8 +388,7 @@ def test_an_image_is_made_where_gpu_check_cannot_pass(host: Host, driver: bool, 
 def probed(python: str, *arguments: Any) -> dict[str, Any]:
     texts = [json.dumps(argument) for argument in arguments]
     completed = subprocess.run([python, str(PROBE), *texts], capture_output=True, text=True, timeout=120, check=True)
-    answer: dict[str, Any] = json.loads(completed.stdout.splitlines()[-1])
-    return answer
+    return json.loads(completed.stdout.splitlines()[-1])
 
 
 @pytest.mark.parametrize("python", HOST_PYTHONS)

@@ -14,6 +14,7 @@ import pytest
 from ansible.module_utils.hadoop_dl_host import confinement, environment_build, environment_imports
 from environments import Site
 from interpreters import HOST_PYTHONS, UTILITIES, WITHOUT_ANSIBLE
+from other_processes import ended
 from source_distributions import interpreter
 
 from hadoop_dl.hosts import host_script, verify
@@ -38,16 +39,9 @@ raise RuntimeError(json.dumps(found))
 """
 
 
-def put(site: Site, name: str) -> None:
-    """This code in place of a module, whose bytecode would be taken before."""
-    (site.packages / f"{name}.py").write_text(FOREIGN)
-    for path in (site.packages / "__pycache__").glob(f"{name}.*"):
-        path.unlink()
-
-
 def test_the_seal_imports_as_a_user_that_no_account_has(unproved: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SECRET", "root's")
-    put(unproved, "keras")
+    unproved.put("keras", FOREIGN)
     [problem] = environment_seal.import_problems(str(unproved.tree), ["keras"], 60)
     report = json.loads(problem.partition("RuntimeError: ")[2].rstrip("."))
     assert report.pop("uid") in confinement.NUMBERS
@@ -65,9 +59,7 @@ def test_a_tree_that_users_cannot_read_is_named_at_the_seal(unproved: Site) -> N
 
 def test_what_a_killed_seal_left_is_no_user_of_the_tree_and_goes_with_it(done: Site) -> None:
     tree = done.tree
-    ended_process = subprocess.Popen(["true"])
-    ended_process.wait()
-    place = str(tree / ".deeplearning" / f"cell-{ended_process.pid}")
+    place = str(tree / ".deeplearning" / f"cell-{ended()}")
     cell = confinement.Cell(place).__enter__()  # and no end, as after a kill
     python = str(tree / "bin/python")
     orphan = subprocess.Popen([python, "-c", "import time; time.sleep(600)"], user=cell.number, group=cell.number)
@@ -105,12 +97,11 @@ def probed(site: Site, environment: dict[str, str]) -> dict[str, Any]:
     options: dict[str, Any] = {"input": script, "env": {**os.environ, **environment}, "timeout": 200}
     completed = subprocess.run(command, capture_output=True, text=True, check=False, **options)
     assert completed.returncode == 0, completed.stderr
-    answer: dict[str, Any] = json.loads(completed.stdout)
-    return answer
+    return json.loads(completed.stdout)
 
 
 def test_the_probe_imports_in_a_cell_and_asks_hdfs_as_nobody(done: Site) -> None:
-    put(done, "tensorflow")
+    done.put("tensorflow", FOREIGN)
     answers = probed(done, {"SECRET": "root's"})["inside"]
     assert answers["python"]["value"] == ".".join(map(str, sys.version_info[:2]))
     report = json.loads(answers["import tensorflow"]["error"].partition("RuntimeError: ")[2])

@@ -11,9 +11,8 @@ import environment_activate
 import pytest
 from ansible.module_utils.hadoop_dl_host import environment_notice as notice
 from ansible.module_utils.hadoop_dl_host import environment_tree
-from environments import DIGEST, STACK, Site, second_environment
+from environments import NAME, Site, second_environment
 
-NAME = f"{STACK}-{DIGEST}"
 A = "a-aaaaaaaaaaaa"
 
 
@@ -24,19 +23,12 @@ def told(site: Site) -> dict[str, str]:
     return {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in text.splitlines()[2:])}
 
 
-def other_environment(site: Site, name: str, number: int) -> Site:
-    """Another environment of this host, which can be activated."""
-    other_site = Site(site.root, site.mirror, site.fixtures)
-    other_site.path = second_environment(site.root, name, number)
-    return other_site
-
-
 def test_everybody_can_read_what_is_active_since_when_and_what_was_before(done):
     assert told(done)["active"] == NAME
     assert told(done)["has"] == f"Python {sys.version_info[0]}.{sys.version_info[1]}, tensorflow 1.0, keras 1.0"
     assert told(done)["before"] == "none that is still installed"
     assert time.strptime(told(done)["since"], notice.TIME)
-    other_site = other_environment(done, A, 0)
+    other_site = done.at(second_environment(done.root, A, 0))
     assert other_site.activate()["activated"] is True
     assert (told(done)["active"], told(done)["before"]) == (A, NAME)
     assert told(done)["To go on with it"] == f"tfos-submit --environment {NAME}, or {done.path}/bin/python"
@@ -47,7 +39,7 @@ def test_everybody_can_read_what_is_active_since_when_and_what_was_before(done):
 
 def test_what_current_txt_says_is_the_environment_of_the_link_at_any_moment(done, monkeypatch):
     """Each environment's text is written before the switch: a run that is killed between the two leaves no wrong one."""
-    other_site = other_environment(done, A, 0)
+    other_site = done.at(second_environment(done.root, A, 0))
     monkeypatch.setattr(environment_activate, "replace_link", lambda *_: pytest.fail("killed"))
     with pytest.raises(pytest.fail.Exception):
         other_site.activate()
@@ -77,7 +69,7 @@ def test_a_host_of_an_earlier_version_gets_current_txt_with_the_time_of_its_swit
 
 
 def test_an_environment_that_was_removed_is_no_way_back(done):
-    other_environment(done, A, 5).activate()
+    done.at(second_environment(done.root, A, 5)).activate()
     done.activate(keep=0)
     assert told(done)["before"] == "none that is still installed"
     assert "To go on with it" not in told(done)

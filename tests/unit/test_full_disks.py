@@ -11,9 +11,7 @@ from typing import Any
 import pytest
 from ansible.module_utils.hadoop_dl_host import room, whole_files
 from host_modules import run
-from test_two_runs import archive, receipt, spark_home
-
-NO_INODES = "size=40m,nr_inodes=4"
+from test_two_runs import receipt, spark_home, unpacked_archive
 
 
 def fill(path: Path) -> None:
@@ -30,8 +28,7 @@ def spark(root: Path, path: Path) -> dict[str, Any]:
 
 
 def cudnn(root: Path, path: Path) -> dict[str, Any]:
-    tarball, sha256 = archive(root, "cudnn", "lib/libcudnn.so.8")
-    return {"archive": tarball, "path": str(path / "cudnn-8"), "sha256": sha256, "root": str(root / "deeplearning")}
+    return {**unpacked_archive(root), "path": str(path / "cudnn-8")}
 
 
 @pytest.mark.parametrize(("module", "arguments"), [("spark_home", spark), ("unpacked_archive", cudnn)])
@@ -39,7 +36,7 @@ def test_a_file_system_without_inodes_is_refused_before_anything_is_unpacked(
     tmp_path: Path, small: Callable[[str], Path], module: str, arguments: Callable[[Path, Path], dict[str, Any]]
 ) -> None:
     """df shows room there, so the message must name what is missing."""
-    path = small(NO_INODES)
+    path = small("size=40m,nr_inodes=4")
     inputs = arguments(tmp_path, path)
     answer = run(module, **inputs)
     assert answer["failed"]

@@ -16,6 +16,7 @@ from ansible.module_utils.hadoop_dl_host import hdfs_command, hdfs_record, stage
 from ansible.module_utils.hadoop_dl_host import hdfs_wheels as through_hdfs
 from environments import wheel
 from hdfs_stand_in import Hdfs
+from other_processes import wait_until
 
 DIRECTORY = "/apps/deeplearning/spark/wheels"
 
@@ -41,8 +42,7 @@ class Cluster:
         }
 
     def run(self, state: str, **changes: Any) -> dict[str, Any]:
-        result: dict[str, Any] = hdfs_wheels.work({**self.parameters, "state": state, **changes})
-        return result
+        return hdfs_wheels.work({**self.parameters, "state": state, **changes})
 
     def published(self) -> dict[str, Any]:
         """As another host than this one did it."""
@@ -168,9 +168,8 @@ def test_300_hosts_that_read_a_stack_for_gpus_at_once_have_twice_the_time_that_i
 
 @pytest.mark.parametrize("action", ["-mkdir", "-put", "-ls"])
 def test_a_publisher_that_is_refused_says_so_and_leaves_no_wheel_under_its_name(
-    site: Any, tmp_path: Path, action: str
+    cluster: Cluster, tmp_path: Path, action: str
 ) -> None:
-    cluster = Cluster(site, tmp_path)
     command = tmp_path / "hadoop/bin/hdfs"
     script = command.read_text()
     command.write_text(script.replace("= nothing ]", f"= {action} ]"))
@@ -186,9 +185,7 @@ def test_a_publisher_that_is_killed_leaves_what_the_next_one_replaces(cluster: C
     script = command.read_text()
     command.write_text(script.replace('mv "$2._COPYING_" "$2"', f"touch {tmp_path}/renaming && exec sleep 60"))
     with host_modules.start("hdfs_wheels", **cluster.parameters, state="published") as publisher:
-        end = time.monotonic() + 60
-        while not (tmp_path / "renaming").exists() and time.monotonic() < end:
-            time.sleep(0.05)
+        wait_until((tmp_path / "renaming").exists)
         publisher.kill()
     assert [path.suffix for path in cluster.wheels.iterdir()] == ["._COPYING_"]
     assert len(hdfs_record.read(cluster.parameters["record"])["files"]) == 4, "it is recorded before it is there"

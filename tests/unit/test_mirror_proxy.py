@@ -9,6 +9,7 @@ import json
 import select
 import socket
 from collections.abc import Iterator
+from itertools import chain, repeat
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -32,7 +33,7 @@ class Proxy(Quiet):
     protocol_version = "HTTP/1.1"
     login = ""
     port = 0  # of the server that NAME is
-    cut = 0  # bytes after which the next tunnel or answer breaks
+    limits: Iterator[int] = repeat(1 << 60)  # bytes after which each tunnel or answer breaks
     seen: list[tuple[str, str]]
 
     def is_admitted(self) -> bool:
@@ -40,15 +41,8 @@ class Proxy(Quiet):
         self.seen.append((self.command, self.path))
         if expected in ("", self.headers.get("Proxy-Authorization")):
             return True
-        self.send_response(407)
-        self.send_header("Proxy-Authenticate", 'Basic realm="proxy"')
-        self.send_header("Content-Length", "0")
-        self.end_headers()
+        self.answer(407, b"", Proxy_Authenticate='Basic realm="proxy"')
         return False
-
-    def limit(self) -> int:
-        byte_limit, type(self).cut = self.cut or 1 << 60, 0
-        return byte_limit
 
     def do_GET(self) -> None:
         if not self.is_admitted():
@@ -59,7 +53,7 @@ class Proxy(Quiet):
         headers = {name: value for name, value in self.headers.items() if not name.lower().startswith("proxy-")}
         server.request("GET", parts.path, headers=headers)
         answer = server.getresponse()
-        body, limit = answer.read(), self.limit()
+        body, limit = answer.read(), next(self.limits)
         self.send_response(answer.status)
         for name, value in answer.getheaders():
             self.send_header(name, value)
@@ -75,7 +69,7 @@ class Proxy(Quiet):
         self.send_response(200, "Connection established")
         self.end_headers()
         with socket.create_connection(("127.0.0.1", self.port), timeout=20) as server:
-            remaining_bytes = self.limit()
+            remaining_bytes = next(self.limits)
             pair = {self.connection: server, server: self.connection}
             while remaining_bytes > 0:
                 ready = select.select(list(pair), [], [], 20)[0]
@@ -164,21 +158,7 @@ def test_a_login_that_the_proxy_refuses_is_told_at_once(way: Way, tmp_path: Path
 
 
 def test_a_download_that_the_proxy_breaks_continues(way: Way, tmp_path: Path, monkeypatch) -> None:
-    def break_it(name: str) -> None:
-        if name == WHEEL and len([path for path, _ in way.index.requests if path.endswith(WHEEL)]) == 1:
-            way.proxy.cut = 1 << 20
-
-    if way.scheme == "https":  # the tunnel is there before the request
-        connect = way.proxy.do_CONNECT
-
-        def second(self: Proxy) -> None:
-            if len(self.seen) == 1:
-                type(self).cut = 1 << 20
-            connect(self)
-
-        monkeypatch.setattr(way.proxy, "do_CONNECT", second)
-    else:
-        way.index.meanwhile = break_it
+    way.proxy.limits = chain([1 << 60, 1 << 20], repeat(1 << 60))  # the page is whole
     assert fetch(way, tmp_path, monkeypatch) == [WHEEL]
     ranges = [header for path, header in way.index.requests if path.endswith(WHEEL)]
     assert ranges[0] is None

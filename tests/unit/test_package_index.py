@@ -150,13 +150,6 @@ class Artifactory(Quiet):
             content = self.files.get(parts[-1])
             self.answer(404 if content is None else 200, content or b"")
 
-    def answer(self, code: int, body: bytes, **headers: str) -> None:
-        self.send_response(code)
-        for name, value in {"Content_Length": str(len(body)), **headers}.items():
-            self.send_header(name.replace("_", "-"), value)
-        self.end_headers()
-        self.wfile.write(body)
-
 
 class SiteIndex:
     def __init__(self, url: str, ca: str, handler: type[Artifactory]) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +12,13 @@ import ansible_programs
 import pytest
 from ansible.module_utils.hadoop_dl_host import hdfs_record, mirror_removal, removal_reader
 from ansible_programs import REPOSITORY
+from environments import NAME
 from host_modules import answer, run, start
+from other_processes import lasting
 from resource_manager import serving
 
 from hadoop_dl.hosts import removal
 
-NAME = "demo-stack-0123456789ab"
 GROUPS = {"data1": "data_nodes", "edge1": "edge_nodes"}
 
 
@@ -144,15 +144,14 @@ def test_a_removal_that_is_killed_anywhere_continues(root: Path) -> None:
 
 def test_a_process_that_uses_it_is_named_and_nothing_goes(root: Path) -> None:
     before = listing(root)
-    with subprocess.Popen(["sleep", "60"], cwd=root) as process:
+    with lasting(cwd=root) as process:
         refusal = remove(root)
         users = removal_reader.Removal(str(root)).users()
         result = remove(root, force=True)
-        process.kill()
     assert f"these processes use them: {process.pid} (" in refusal["msg"]
     assert "Nothing was removed here" in refusal["msg"]
     assert [user["pid"] for user in users] == [process.pid]
-    assert users[0]["command"] == "sleep 60"
+    assert users[0]["command"] == "/bin/sleep 600"
     assert result["changed"] is True
     assert listing(root) != before
 

@@ -14,6 +14,7 @@ import locked_command
 import pytest
 from ansible.module_utils.hadoop_dl_host import retreat
 from interpreters import HOST_PYTHONS, UTILITIES, WITHOUT_ANSIBLE
+from python_files import write_script
 
 NOBODY = 65534
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can run a program as another user")
@@ -49,13 +50,12 @@ true
 def home(open_directory: Path) -> Path:
     """Of the user nobody, with a key, a JDK of the user's own, a setuid program, and the sources below bazel/."""
     directory = open_directory / "home"
-    for name in (".ssh", "jdk/bin", ".local/bin", ".local/share", "bazel"):
+    for name in (".ssh", ".local/share", "bazel"):
         (directory / name).mkdir(parents=True)
     (directory / ".ssh/id_rsa").write_text("the key\n")
     (directory / ".local/share/keyring").write_text("the keyring\n")
     for name in ("jdk/bin/tool", ".local/bin/hidden-tool"):
-        (directory / name).write_text("#!/bin/sh\necho a ${0##*/}\n")
-        (directory / name).chmod(0o755)
+        write_script(directory / name, "echo a ${0##*/}")
     shared_directory = open_directory / "others"
     shared_directory.mkdir(mode=0o777)
     shared_directory.chmod(0o777)
@@ -90,14 +90,10 @@ def python(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-def interfaces() -> str:
-    return str(len(socket.if_nameindex()))
-
-
 def test_without_a_retreat_a_compilation_reaches_everything(home: Path, open_python: str) -> None:
     lines = compiled(open_python, home, "trusted")
     traces = ["the key", "a tool", "a hidden-tool", "the keyring", "wrote .bashrc", "wrote sudo", "wrote output", "0"]
-    assert lines == [*traces, interfaces(), "wrote below tmp"]
+    assert lines == [*traces, str(len(socket.if_nameindex())), "wrote below tmp"]
 
 
 def test_a_compilation_has_no_network_no_root_and_no_file_of_the_home(python: str, home: Path) -> None:

@@ -11,32 +11,28 @@ from pathlib import Path
 import ansible_programs
 import pytest
 import yaml
-from ansible.module_utils.hadoop_dl_host import environment_history, environment_packages, whole_files
+from environments import NAME as NEW
+from environments import point, second_environment
 from host_modules import run as run_module
+from other_processes import ended
+from python_files import write_script
 
 from hadoop_dl.hosts import runs
 
-NEW = "demo-stack-0123456789ab"
 OLD, OLDER = "old-stack-000000000001", "older-stack-000000000002"
 GROUPS = {"data1": "data_nodes", "data2": "data_nodes", "edge1": "edge_nodes", "cdsw1": "cdsw_hosts"}
 
 
 def activated(root: Path, name: str, number: int) -> None:
-    whole_files.write_json(
-        environment_packages.state_file(str(root / "envs" / name), environment_history.ACTIVATED), {"number": number}
-    )
+    (root / "envs" / name / ".deeplearning" / "activated.json").write_text(json.dumps({"number": number}))
 
 
 def host(root: Path, stage: Path) -> None:
     """A host whose environments were active in this order: OLDER, OLD, NEW."""
     shutil.copytree(stage, root, symlinks=True)
-    for number, name in enumerate((OLDER, OLD, NEW), 1):
-        if name != NEW:
-            shutil.copytree(root / "envs" / f"{NEW}.1", root / "envs" / f"{name}.1", symlinks=True)
-            (root / "envs" / name).symlink_to(f"{name}.1")
-        activated(root, name, number)
-    (root / "current").unlink(missing_ok=True)
-    (root / "current").symlink_to(f"envs/{NEW}")
+    for number, name in enumerate((OLDER, OLD), 1):
+        second_environment(root, name, number)
+    activated(root, NEW, 3)
 
 
 @pytest.fixture
@@ -65,18 +61,15 @@ def everywhere(name: str) -> dict[str, str]:
 def test_the_same_command_ends_where_a_killed_one_was_going(cluster):
     """Some hosts are switched and some are not; one has been released already."""
     for name in ("data1", "edge1", "cdsw1"):
-        link = cluster / name / "current"
-        link.unlink()
-        link.symlink_to(f"envs/{OLD}")
+        point(cluster / name, f"envs/{OLD}")
         activated(cluster / name, OLD, 4)
-    process = subprocess.Popen(["true"])
-    process.wait()
+    pid = ended()
     for name in ("data1", "data2", "cdsw1"):
-        record = runs.this_run(process.pid, "rollback.yml", OLD)
+        record = runs.this_run(pid, "rollback.yml", OLD)
         (cluster / name / ".run.json").write_text(json.dumps(record), encoding="utf-8")
     code, output = run(cluster)
     assert (code, active(cluster)) == (0, everywhere(OLD)), output
-    assert f"process {process.pid} is gone" in output
+    assert f"process {pid} is gone" in output
     assert not list(cluster.glob("*/.run.json"))
 
 
@@ -134,9 +127,7 @@ def test_a_host_that_hangs_is_named_and_left_out_and_the_others_go_back(cluster)
     """The limits are those of the playbook, but a question may take 30 s here, not 60."""
     playbook = ansible_programs.playbook_for_directories("rollback.yml", cluster)
     playbook.write_text(playbook.read_text(encoding="utf-8").replace("timeout: 60", "timeout: 30"), encoding="utf-8")
-    ssh = cluster / "ssh"
-    ssh.write_text("#!/bin/sh\n[ $# -lt 3 ] || exec sleep 600\n", encoding="utf-8")
-    ssh.chmod(0o755)
+    ssh = write_script(cluster / "ssh", "[ $# -lt 3 ] || exec sleep 600")
     variables = {"ansible_connection": "ssh", "ansible_ssh_executable": str(ssh)}
     ansible_programs.change_host(cluster / "hosts.yml", "data2", variables)
     code, text = ansible_programs.play("-i", cluster / "hosts.yml", playbook)
@@ -163,8 +154,7 @@ def test_a_full_disk_does_not_prevent_the_way_back(tmp_path, small, stages):
 
 def settled(root: Path, name: str) -> None:
     """What roles leave on a host for this environment, as a run that ended well keeps it."""
-    (root / "current").unlink()
-    (root / "current").symlink_to(f"envs/{name}")
+    point(root, f"envs/{name}")
     settings, program = root / "etc" / "gpu-check.json", root / "bin" / "gpu-check"
     for path in (settings, program):
         path.parent.mkdir(exist_ok=True)
@@ -213,10 +203,7 @@ def test_after_a_switch_that_one_host_failed_all_go_back_with_their_receipts_and
     assert of_gpu_check(cluster / "data1") == (f"driver of {NEW}", NEW)
 
 
-LIMITED = ("rollback.yml", "layers/canary.yml", "layers/activate.yml")
-
-
-@pytest.mark.parametrize("name", LIMITED)
+@pytest.mark.parametrize("name", ["rollback.yml", "layers/canary.yml", "layers/activate.yml"])
 def test_every_play_on_hosts_has_a_limit(name):
     plays = yaml.safe_load((ansible_programs.REPOSITORY / "playbooks" / name).read_text(encoding="utf-8"))
     assert {play["timeout"] for play in plays if "hosts" in play} <= {60, 300}

@@ -10,7 +10,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -21,6 +20,7 @@ import python_files
 import run_lock as module
 import yaml
 from ansible_programs import LOCAL, REPOSITORY, tasks_in
+from other_processes import ended, wait_until
 
 from hadoop_dl.hosts import runs
 
@@ -73,8 +73,8 @@ def with_hosts(site: Path, *names: str) -> None:
     (site / "hosts.yml").write_text(yaml.safe_dump({"all": {"vars": LOCAL, "hosts": hosts}}), encoding="utf-8")
 
 
-def run(site: Path, *options: str) -> tuple[int, str]:
-    return ansible_programs.play("-i", site / "hosts.yml", site / "change.yml", *options)
+def run(site: Path, *options: str, **environment: str) -> tuple[int, str]:
+    return ansible_programs.play("-i", site / "hosts.yml", site / "change.yml", *options, **environment)
 
 
 def record_of(pid: int, identity: dict[str, str] | None = None, hours: float = 0, **changes: str) -> dict[str, Any]:
@@ -159,10 +159,9 @@ def test_hosts_of_other_runs_are_refused_and_taken_over_on_request_only(site: Pa
 
 
 def test_the_locks_of_dead_runs_are_taken_over_with_what_was_found(site: Path) -> None:
-    process = subprocess.Popen(["true"])
-    process.wait()
+    pid = ended()
     with_hosts(site, "ended", "number", "silent", "earlier")
-    other_run(site, "ended", process.pid)
+    other_run(site, "ended", pid)
     other_run(site, "number", os.getpid(), started="1")  # another process has the number of the dead one
     other_run(site, "silent", 1, identity=ELSEWHERE, hours=25)
     path = other_run(site, "earlier", 1)  # an earlier release wrote no renewals and no place: its file has the time
@@ -172,7 +171,7 @@ def test_the_locks_of_dead_runs_are_taken_over_with_what_was_found(site: Path) -
     os.utime(path, (time.time() - 25 * 3600,) * 2)
     code, output = run(site)
     assert (code, records(site)) == (0, {}), output
-    expected = {"ended": f"process {process.pid} is gone", "number": f"process {os.getpid()} is gone"}
+    expected = {"ended": f"process {pid} is gone", "number": f"process {os.getpid()} is gone"}
     expected |= dict.fromkeys(("silent", "earlier"), "it was last heard of 25 hours ago")
     missing_hosts = {
         host
@@ -268,9 +267,7 @@ def test_a_run_takes_the_hosts_that_need_one_of_its_parts(site: Path) -> None:
 
 
 def test_a_run_without_the_callback_takes_no_host_and_names_the_setting(site: Path) -> None:
-    code, output = ansible_programs.play(
-        "-i", site / "hosts.yml", site / "change.yml", ANSIBLE_CALLBACK_PLUGINS=str(site / "none")
-    )
+    code, output = run(site, ANSIBLE_CALLBACK_PLUGINS=str(site / "none"))
     assert code == 2, output
     assert f"Add {RENEWAL.parent} to callback_plugins in ansible.cfg" in output
     assert locked(site) == []
@@ -330,10 +327,8 @@ def test_a_run_that_ends_at_a_fatal_error_leaves_no_lock(site: Path) -> None:
 def test_a_host_that_keeps_the_lock_of_a_run_that_failed_is_named(site: Path) -> None:
     command = "sh -c 'cd {{ environment_root }} && rm .lock && mkdir .lock'"
     output = fails(site, "-e", json.dumps({"ask": command}))
-    assert (
-        "The locks of this run could not be released on data1. The next run from this controller takes them over"
-        in output
-    )
+    words = "The locks of this run could not be released on data1. The next run from this controller takes them over"
+    assert words in output
     assert locked(site) == ["data1"]
 
 
@@ -362,9 +357,7 @@ sys.exit(len(known) < 3)
 def test_the_locks_of_every_host_are_renewed_while_one_task_of_one_host_lasts(site: Path, hasty: str) -> None:
     (site / "wait.py").write_text(WAIT, encoding="utf-8")
     variables = {"ask": f"{sys.executable} {site}/wait.py {site}/data2", "asked": ["data1"]}
-    code, output = ansible_programs.play(
-        "-i", site / "hosts.yml", site / "change.yml", "-e", json.dumps(variables), ANSIBLE_CALLBACK_PLUGINS=hasty
-    )
+    code, output = run(site, "-e", json.dumps(variables), ANSIBLE_CALLBACK_PLUGINS=hasty)
     assert code == 0, output
     assert locked(site) == []
 
@@ -374,8 +367,8 @@ def test_the_process_that_renews_ends_with_a_run_that_is_killed(site: Path, hast
     arguments = ("-i", site / "hosts.yml", site / "change.yml", "-e", json.dumps(variables))
     run_of_ours = ansible_programs.start(*arguments, ANSIBLE_CALLBACK_PLUGINS=hasty)
     try:
-        until(lambda: (site / "data1" / "seen").exists())
-        until(lambda: renewed(site) > json.loads((site / "data1" / "seen").read_text())["renewed"]["seconds"])
+        wait_until((site / "data1" / "seen").exists)
+        wait_until(lambda: renewed(site) > json.loads((site / "data1" / "seen").read_text())["renewed"]["seconds"])
     finally:
         os.killpg(run_of_ours.pid, signal.SIGKILL)
         run_of_ours.communicate()
@@ -388,13 +381,6 @@ def test_the_process_that_renews_ends_with_a_run_that_is_killed(site: Path, hast
 
 def renewed(site: Path) -> int:
     return int(json.loads((site / "data2" / ".run.json").read_text(encoding="utf-8"))["renewed"]["seconds"])
-
-
-def until(holds: Callable[[], bool]) -> None:
-    end = time.monotonic() + 60
-    while not holds():
-        assert time.monotonic() < end
-        time.sleep(0.1)
 
 
 def test_check_mode_takes_no_host(site: Path) -> None:

@@ -26,7 +26,7 @@ from ansible.module_utils.hadoop_dl_host import (
 )
 from environments import DIGEST, STACK, Site, wheel
 from interpreters import AS_ON_A_HOST, HOST_PYTHONS, UTILITIES, WITHOUT_ANSIBLE
-from source_distributions import interpreter
+from source_distributions import digest, interpreter
 from test_environment_modules import check, quietly
 
 OTHER = "ba9876543210"  # the digest of another stack's environment
@@ -261,13 +261,7 @@ def test_every_python_loads_the_bytecode_that_was_copied(tmp_path: Path, python:
         os.utime(source, (wheel_files.TIME + 1, wheel_files.TIME + 1))
         by_time = ["--invalidation-mode", "timestamp"] if mode else []
         subprocess.run([python, "-m", "compileall", "-q", "-f", *by_time, str(source)], check=True)
-    argv = [
-        str(tmp_path / "old"),
-        str(tmp_path / "new"),
-        build["tag"],
-        hashlib.sha256(text).hexdigest(),
-        str(len(text)),
-    ]
+    argv = [tmp_path / "old", tmp_path / "new", build["tag"], digest(source), str(len(text))]
     answer = subprocess.check_output([python, "-B", "-c", AS_ON_A_HOST + COPY, UTILITIES, *argv], text=True)
     bytecode_file = tmp_path / "new" / sealed_files.bytecode_path("lib/module.py", build["tag"])
     assert answer.splitlines()[-1].replace("(", "").replace(")", "").replace(",", "") == f"True {not stale}"

@@ -23,7 +23,6 @@ from hadoop_dl.data import stacks
 from hadoop_dl.hosts import mirror_contents
 
 STACK = "ours-el9"
-MIRROR_URL = "http://mirror1.example.com:8900"
 REPOSITORIES = {"http://packages.example.com": "{{ inventory_dir }}/key.asc"}
 SET = {"name": "el9", "packages": ["dkms"], "repositories": REPOSITORIES}
 PLAY = """
@@ -51,8 +50,10 @@ class Site:
         data = dict(stacks.load_stack("tf2.15-cpu-py3-el9").data)
         self.data = {**data, "name": STACK, "python": "3.11", "files": []}
         self.write_stack()
-        self.hosts({"data_nodes": ["data1", "data2"], "mirror_host": ["mirror1"], "cdsw_hosts": ["cdsw1"]})
-        self.variables: dict[str, Any] = {"deeplearning_request": STACK, "mirror_url": MIRROR_URL}
+        groups = {"data_nodes": ["data1", "data2"], "mirror_host": ["mirror1"], "cdsw_hosts": ["cdsw1"]}
+        children = {group: {"hosts": dict.fromkeys(names, {})} for group, names in groups.items()}
+        (directory / "hosts.yml").write_text(yaml.safe_dump({"all": {"children": children}}))
+        self.variables: dict[str, Any] = {"deeplearning_request": STACK, "mirror_url": "http://mirror1:8900"}
 
     def write_stack(self, **changes: Any) -> None:
         (self.directory / "stacks" / f"{STACK}.yml").write_text(yaml.safe_dump({**self.data, **changes}))
@@ -68,10 +69,6 @@ class Site:
             lines.append(f"{project}=={version} --hash=sha256:{entry['sha256']}  # {entry['name']} {entry['size']}")
         (self.directory / "stacks" / "locks" / f"{STACK}.txt").write_text("\n".join(lines) + "\n")
 
-    def hosts(self, groups: dict[str, list[str]]) -> None:
-        children = {group: {"hosts": dict.fromkeys(names, {})} for group, names in groups.items()}
-        (self.directory / "hosts.yml").write_text(yaml.safe_dump({"all": {"children": children}}))
-
     def file(self, name: str, content: bytes) -> dict[str, str]:
         """A file that the site names in mirror_files."""
         sha256 = str(self.index.artifact(name, content)["sha256"])
@@ -85,12 +82,12 @@ class Site:
 
 
 @pytest.fixture
-def site(tmp_path: Path, direct_index: Index, monkeypatch: pytest.MonkeyPatch) -> Site:
+def site(tmp_path: Path, index: Index, monkeypatch: pytest.MonkeyPatch) -> Site:
     monkeypatch.setattr(stacks, "_site", [])
     monkeypatch.setattr(mirror_site, "PYTHON", sys.executable)
     monkeypatch.setenv("ANSIBLE_CONFIG", str(REPOSITORY / "ansible.cfg"))
     stacks._load.cache_clear()
-    return Site(tmp_path / "site", direct_index)
+    return Site(tmp_path / "site", index)
 
 
 def test_a_mirror_that_is_filled_of_an_inventory_is_complete_for_the_role(site: Site, capsys: Any) -> None:

@@ -16,20 +16,13 @@ from interpreters import HOST_PYTHONS, UTILITIES, WITHOUT_ANSIBLE
 from source_distributions import FILES, NAME, Recipe, digest, source
 
 from hadoop_dl.data import stacks
-from hadoop_dl.data.locks import Entry
-
-
-def locked_sources() -> dict[str, Entry]:
-    locks = [
-        stacks.load_stack(name).lock(python)
-        for name in stacks.stack_names()
-        for python in stacks.load_stack(name).pythons
-    ]
-    return {entry.sha256: entry for lock in locks for entry in lock.entries if not entry.name.endswith(".whl")}
 
 
 def test_every_source_distribution_of_a_lock_has_a_recipe_and_no_other() -> None:
-    locked_versions = {sha256: (entry.project, entry.version) for sha256, entry in locked_sources().items()}
+    all_stacks = [stacks.load_stack(name) for name in stacks.stack_names()]
+    entries = [entry for stack in all_stacks for python in stack.pythons for entry in stack.lock(python).entries]
+    sources = [entry for entry in entries if not source_wheels.is_wheel(entry.name)]
+    locked_versions = {entry.sha256: (entry.project, entry.version) for entry in sources}
     recipe_versions = {}
     for sha256, recipe in source_wheels.RECIPES.items():
         project, _, version = recipe.wheel.partition("-")
@@ -73,10 +66,8 @@ def test_a_wheel_with_other_bytes_than_the_recipe_states_is_refused(
 ) -> None:
     path = tmp_path / NAME
     monkeypatch.setitem(source_wheels.RECIPES, digest(path), recipe._replace(sha256="0" * 64))
-    with pytest.raises(
-        source_wheels.NoWheel,
-        match=rf"must have the sha256 0{{64}} but has {recipe.sha256}: the recipe in source_wheels",
-    ):
+    words = rf"must have the sha256 0{{64}} but has {recipe.sha256}: the recipe in source_wheels"
+    with pytest.raises(source_wheels.NoWheel, match=words):
         source_wheels.make(NAME, digest(path), str(path), str(tmp_path))
 
 
@@ -102,9 +93,8 @@ def test_a_host_installs_and_seals_a_source_distribution_without_its_setup(
 def test_a_host_installs_no_source_distribution_without_a_recipe(with_pip: Site, tmp_path: Path) -> None:
     offered(with_pip, source(tmp_path))
     with_pip.install("tensorflow")
-    with pytest.raises(
-        Refused, match=r"evil-1\.0-2\.tar\.gz is a source distribution, and no setup\.py is run\. Build a wheel"
-    ):
+    words = r"evil-1\.0-2\.tar\.gz is a source distribution, and no setup\.py is run\. Build a wheel"
+    with pytest.raises(Refused, match=words):
         with_pip.install("keras")
     assert not list(with_pip.packages.glob("evil*"))
 

@@ -16,13 +16,13 @@ import host_modules
 import pytest
 import python_files
 from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure
-from ansible.module_utils.hadoop_dl_host import seclusion, tensorflow_builder
+from ansible.module_utils.hadoop_dl_host import tensorflow_builder
 from ansible.module_utils.hadoop_dl_host.host_lock import HostLock
 from ansible_programs import REPOSITORY
+from other_processes import ended
 
 from hadoop_dl.data import compat
 from hadoop_dl.data import tensorflow_build as build
-from hadoop_dl_dev.demo import tensorflow_source
 
 CHECKER = REPOSITORY / "roles/tensorflow_build/files/check_wheel.py"
 COMMIT, SHA256 = "5" * 40, "ab" * 32
@@ -348,11 +348,6 @@ def test_only_a_file_of_the_builds_user_is_published(tmp_path: Path, kind: str) 
 # --- the wheel ------------------------------------------------------------------------------------------------------
 
 
-def test_two_builds_of_a_version_are_two_files() -> None:
-    name = "tensorflow-1.15.0-cp27-cp27mu-linux_x86_64.whl"
-    assert tensorflow_builder.tagged(name, "3f" * 32) == "tensorflow-1.15.0-03f3f3f3f3f3f-cp27-cp27mu-linux_x86_64.whl"
-
-
 TENSORFLOW = """
 __version__ = "1.15.0"
 class test(object):
@@ -426,13 +421,9 @@ def test_a_build_that_runs_tells_its_counters(tmp_path: Path) -> None:
     assert (result["build_state"], result["step"], result["actions"]) == ("running", "build", [3, 9])
 
 
-def test_a_build_whose_process_is_gone_was_stopped(tmp_path: Path) -> None:
+def test_a_build_whose_process_is_gone_was_stopped_also_if_another_one_runs(tmp_path: Path) -> None:
     status(tmp_path, "key")
     assert asked(tmp_path, "key")["build_state"] == "stopped"
-
-
-def test_another_build_that_runs_is_not_this_one(tmp_path: Path) -> None:
-    status(tmp_path, "key")
     status(tmp_path, "other")
     with HostLock("building", 0, str(tmp_path)):
         assert asked(tmp_path, "key")["build_state"] == "stopped"
@@ -468,8 +459,7 @@ def starting(root: Path) -> subprocess.Popen[str]:
 def killed(root: Path, key: str) -> None:
     """The build "key" runs no longer; the last process that told of itself, and is gone, built this key."""
     status(root, "key")
-    process = subprocess.run(["sh", "-c", "echo $$"], capture_output=True, text=True, check=True)
-    (root / "running.json").write_text(json.dumps({"key": key, "pid": int(process.stdout)}), encoding="utf-8")
+    (root / "running.json").write_text(json.dumps({"key": key, "pid": ended()}), encoding="utf-8")
 
 
 def test_a_build_that_has_not_told_its_key_yet_is_waited_for(tmp_path: Path) -> None:
@@ -524,51 +514,12 @@ def test_a_build_that_ends_while_it_is_asked_for_has_its_end(tmp_path: Path, mon
     assert (result["build_state"], result["message"]) == ("failed", "why")
 
 
-def published(root: Path, key: str, content: bytes = b"wheel") -> None:
+def published(root: Path, key: str) -> None:
     place = root / "published" / key
     place.mkdir(parents=True)
-    (place / "a.whl").write_bytes(content)
+    (place / "a.whl").write_bytes(b"wheel")
     digest = tensorflow_builder.whole_files.sha256_of(str(place / "a.whl"))
     (place / "provenance.json").write_text(json.dumps({"wheel": {"name": "a.whl", "sha256": digest}}), encoding="utf-8")
-
-
-def test_a_published_wheel_is_not_built_again(tmp_path: Path) -> None:
-    published(tmp_path, "key")
-    result = host_modules.run("tensorflow_build", root=str(tmp_path), key="key", spec={"version": "1.15.0"})
-    assert (result["changed"], result["build_state"]) == (False, "done")
-
-
-def test_a_build_goes_on_without_its_caller_and_reports_why_it_failed(tmp_path: Path) -> None:
-    """Not as root there is no network to leave and no user to become; the sources are missing, so it ends at the first step."""
-    assert host_modules.answer(starting(tmp_path))["changed"]
-    end = time.monotonic() + 30
-    while asked(tmp_path, "key")["build_state"] == "running" and time.monotonic() < end:
-        time.sleep(0.1)
-    result = asked(tmp_path, "key")
-    assert result["build_state"] == "failed"
-    assert (
-        "/nowhere.bundle must have the tag v1" in result["message"] or seclusion.Seclusion.REFUSED in result["message"]
-    )
-
-
-def test_the_stand_ins_configure_knows_its_version_and_asks_what_the_profile_answers(tmp_path: Path) -> None:
-    """What of the stand-in is not bazel's: with a profile's answers its configure asks nothing, without one it names the question."""
-    tensorflow_source.write_tree("1.15.0", tmp_path / "tree")
-    (tmp_path / "bin").mkdir()
-    bazel = tmp_path / "bin/bazel"
-    bazel.write_text("#!/bin/sh\necho 'Build label: 0.26.1'\n", encoding="utf-8")
-    bazel.chmod(0o755)
-    answers = build.configure_answers({**GIVEN, "python": sys.executable}, INFO, build.profile("1.15.0"))
-
-    def asked(variables: dict[str, str]) -> list[str]:
-        variables = {"PATH": f"{bazel.parent}:/usr/bin:/bin", **variables}
-        options = {"stdin": subprocess.DEVNULL, "capture_output": True, "text": True, "check": True}
-        answer = subprocess.run([str(tmp_path / "tree/configure")], env=variables, **options)
-        return tensorflow_builder.unanswered(answer.stdout)
-
-    assert asked(answers) == []
-    incomplete_answers = {name: value for name, value in answers.items() if name != "TF_NEED_ROCM"}
-    assert asked(incomplete_answers) == ["Do you wish to build TensorFlow with ROCm support?"]
 
 
 # --- following a build ----------------------------------------------------------------------------------------------

@@ -8,23 +8,26 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import host_modules
 import pytest
-from test_tensorflow_build import CHECKER, KNOWN, TENSORFLOW
+from other_processes import wait_until
+from python_files import write_script
+from test_tensorflow_build import CHECKER, GIVEN, INFO, KNOWN, TENSORFLOW
 
+from hadoop_dl.data import tensorflow_build as build
 from hadoop_dl_dev.demo import tensorflow_source
 
 KEY = "3f" * 32
 LIMIT = 60  # seconds for a build that takes one
-# What bazel does in these tests: it counts its starts, starts a compiler as bazel does (process-wrapper, which gives it a session of its own) where the file
+# What bazel does in these tests: it notes its starts, starts a compiler as bazel does (process-wrapper, which gives it a session of its own) where the file
 # `compiling` is there, waits while the file `slow` is there, and leaves the program that makes the wheel.
-BAZEL = """#!/bin/sh
+BAZEL = """
 case " $* " in *" version "*) echo "Build label: 0.26.1"; exit ;; esac
-echo started >> {root}/starts
+echo $$ >> {root}/starts
 cat /proc/self/oom_score_adj > {root}/first_to_end
 echo "[1 / 2] Compiling matmul.cc"
 test ! -e {root}/compiling || sh -c 'setsid sh -c "echo \\$\\$ >> {root}/compilers; exec sleep 600" & wait' &
@@ -45,10 +48,7 @@ def site(tmp_path: Path) -> Iterator[Path]:
     """The directory of the builds, with sources as a bundle."""
     root = tmp_path / "root"
     (root / "home").mkdir(parents=True)
-    (root / "bin").mkdir()
-    bazel = root / "bin/bazel"
-    bazel.write_text(BAZEL.format(root=root, python=sys.executable), encoding="utf-8")
-    bazel.chmod(0o755)
+    write_script(root / "bin/bazel", BAZEL.format(root=root, python=sys.executable))
     (root / "tensorflow.py").write_text(TENSORFLOW.format(error=KNOWN, first="7.0"), encoding="utf-8")
     (root / "make_wheel.py").write_text(MAKE_WHEEL.format(source=str(root / "tensorflow.py")), encoding="utf-8")
     yield root
@@ -61,7 +61,7 @@ def site(tmp_path: Path) -> Iterator[Path]:
 def spec(root: Path) -> dict[str, Any]:
     sources = tensorflow_source.ensure()
     commit = json.loads((sources / "sources.json").read_text(encoding="utf-8"))["1.15.0"]["commit"]
-    zero = ("TF_ENABLE_XLA", "TF_NEED_OPENCL_SYCL", "TF_NEED_ROCM", "TF_NEED_CUDA", "TF_DOWNLOAD_CLANG", "TF_NEED_MPI")
+    answers = build.configure_answers({**GIVEN, "python": sys.executable}, INFO, build.profile("1.15.0"))
     return {
         "version": "1.15.0",
         "tag": "v1.15.0",
@@ -72,12 +72,7 @@ def spec(root: Path) -> dict[str, Any]:
         "path": ["/usr/bin", "/bin"],
         "home": str(root / "home"),
         "user": os.geteuid(),
-        "answers": {
-            **dict.fromkeys((*zero, "TF_SET_ANDROID_WORKSPACE"), "0"),
-            "PYTHON_BIN_PATH": sys.executable,
-            "PYTHON_LIB_PATH": "/x",
-            "CC_OPT_FLAGS": "-mavx",
-        },
+        "answers": answers,
         "flags": [],
         "startup": [],
         "jobs": 4,
@@ -105,34 +100,9 @@ def until(root: Path, *states: str, step: str = "") -> dict[str, Any]:
         time.sleep(0.05)
 
 
-def started(root: Path) -> int:
-    """How often bazel was started."""
-    return len((root / "starts").read_text(encoding="utf-8").split())
-
-
-def wait(condition: Callable[[], Any]) -> None:
-    end = time.monotonic() + LIMIT
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.05)
-
-
-def building(root: Path) -> None:
-    """Until bazel compiles."""
-    wait(lambda: until(root, "running")["actions"])
-
-
-def bazel_process(root: Path) -> int:
-    command = f"/bin/sh\0{root}/bin/bazel\0".encode()
-    pids = []
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            words = path.read_bytes()
-        except OSError:
-            continue  # it has ended
-        if words.startswith(command) and b"\0build\0" in words:
-            pids.append(int(path.parent.name))
-    return min(pids)  # a shell's child, which came later, has its words until it is another program
+def bazels(root: Path) -> list[int]:
+    """The processes of bazel, one for each start."""
+    return [int(pid) for pid in (root / "starts").read_text(encoding="utf-8").split()]
 
 
 def test_a_build_publishes_the_wheel_with_its_provenance_and_is_not_repeated(site: Path) -> None:
@@ -146,7 +116,7 @@ def test_a_build_publishes_the_wheel_with_its_provenance_and_is_not_repeated(sit
     # Without memory the kernel ends a build before the host's services, of which a data node has some.
     assert (site / "first_to_end").read_text(encoding="utf-8") == "500\n"
     second_result = start(site)
-    assert (second_result["changed"], second_result["build_state"], started(site)) == (False, "done", 1)
+    assert (second_result["changed"], second_result["build_state"], len(bazels(site))) == (False, "done", 1)
 
 
 def test_two_starts_at_once_are_one_build(site: Path) -> None:
@@ -156,36 +126,7 @@ def test_two_starts_at_once_are_one_build(site: Path) -> None:
     assert sorted(answer["changed"] for answer in answers) == [False, False, True]
     (site / "slow").unlink()
     until(site, "done")
-    assert started(site) == 1
-
-
-def test_a_build_that_is_killed_is_stopped_with_its_bazel_and_resumed(site: Path) -> None:
-    (site / "slow").touch()
-    start(site)
-    building(site)
-    bazel = bazel_process(site)
-    os.kill(json.loads((site / "running.json").read_text(encoding="utf-8"))["pid"], signal.SIGKILL)
-    until(site, "stopped", step="build")
-    wait(lambda: not Path(f"/proc/{bazel}").exists())
-    (site / "slow").unlink()
-    assert start(site)["changed"]
-    until(site, "done")
-    assert started(site) == 2
-
-
-def test_a_bazel_that_the_kernel_kills_names_the_jobs(site: Path) -> None:
-    (site / "slow").touch()
-    start(site)
-    building(site)
-    os.kill(bazel_process(site), signal.SIGKILL)
-    assert "Lower tensorflow_build_jobs (now 4)" in until(site, "failed", step="build")["message"]
-    assert not list((site / "published").iterdir())
-
-
-def compiler(root: Path) -> int:
-    """The compiler that bazel started last."""
-    wait((root / "compilers").exists)
-    return int((root / "compilers").read_text(encoding="utf-8").split()[-1])
+    assert len(bazels(site)) == 1
 
 
 def runs(pid: int) -> bool:
@@ -201,33 +142,38 @@ def compiling(site: Path) -> int:
     for name in ("slow", "compiling"):
         (site / name).touch()
     start(site)
-    building(site)
-    return compiler(site)
+    wait_until(lambda: until(site, "running")["actions"])
+    wait_until((site / "compilers").exists)
+    return int((site / "compilers").read_text(encoding="utf-8").split()[-1])
 
 
-def test_a_bazel_that_is_killed_takes_its_compilers_with_it(site: Path) -> None:
+def test_a_bazel_that_the_kernel_kills_takes_its_compilers_with_it_and_names_the_jobs(site: Path) -> None:
     """They would hold the memory that the next try, with fewer jobs, needs."""
     pid = compiling(site)
-    os.kill(bazel_process(site), signal.SIGKILL)
-    until(site, "failed", step="build")
+    os.kill(bazels(site)[-1], signal.SIGKILL)
+    assert "Lower tensorflow_build_jobs (now 4)" in until(site, "failed", step="build")["message"]
+    assert not list((site / "published").iterdir())
     assert not runs(pid)
 
 
-def test_a_build_that_is_resumed_ends_the_compilers_of_the_one_that_was_killed(site: Path) -> None:
-    pid = compiling(site)
+def test_a_build_that_is_killed_is_stopped_with_its_bazel_and_resumed_without_its_compilers(site: Path) -> None:
+    pid, bazel = compiling(site), bazels(site)[-1]
     os.kill(json.loads((site / "running.json").read_text(encoding="utf-8"))["pid"], signal.SIGKILL)
     until(site, "stopped", step="build")
+    wait_until(lambda: not Path(f"/proc/{bazel}").exists())
     assert runs(pid)  # nobody is there who could end it
     for name in ("slow", "compiling"):
         (site / name).unlink()
-    start(site)
+    assert start(site)["changed"]
     until(site, "done")
+    assert len(bazels(site)) == 2
     assert not runs(pid)
 
 
 @pytest.mark.parametrize(
     ("changes", "step", "words"),
     [
+        ({"bundle": "/nowhere.bundle"}, "source", "/nowhere.bundle must have the tag v1.15.0"),
         ({"commit": "0" * 40}, "source", "The tag v1.15.0 must be the commit 0000"),
         ({"answers": {}}, "configure", "none answers: Please specify the location of python; Please input the desired"),
         ({"check": {"kafka": True}}, "check", "kafka must be true but is false"),

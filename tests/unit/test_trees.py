@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from ansible.module_utils.hadoop_dl_host import host_reader
+from test_plan import REPOSITORY, SITE
 from trees import TREES, build
 
 from hadoop_dl import plan
@@ -13,10 +14,10 @@ from hadoop_dl.data.host_facts import HostProfile, read_facts
 from hadoop_dl.plan import model as plan_model
 from hadoop_dl.resolver import compose, resolve
 
-REPOSITORY = Path(__file__).resolve().parents[2]
 OLD, NEW = "3.10.0-1160.el7.x86_64", "3.10.0-1160.119.1.el7.x86_64"
 EL7, EL9 = "tf1.15-py27-el7", "tf2.15-py3-el9"
 DRIVER = {"nvidia_driver_version": "470.82.01", "nvidia_license_accepted": True}
+SIGNING = {"nvidia_driver_signing_certificate": "/site.der", "nvidia_driver_signing_key": "/site.key"}
 NEWER = {"nvidia_driver_version": "580.95.05", "nvidia_license_accepted": True}
 
 
@@ -86,11 +87,6 @@ def test_what_is_offered_to_a_read_host_leaves_the_host_as_it_is(tmp_path: Path)
     assert all(resolve(request, host).fits for request in requests)
 
 
-def test_a_host_with_amd_gpus_only_gets_the_cpu_form(tmp_path: Path) -> None:
-    host = profile(tmp_path, "amd_only")
-    assert "cuda" not in resolve({}, host).stack
-
-
 @pytest.mark.parametrize(
     ("name", "expected", "stack"),
     [
@@ -117,14 +113,8 @@ def test_a_read_host_gets_what_it_can_run(
 
 def planned(tmp_path: Path, name: str, request: object, **variables: object) -> plan_model.Plan:
     node = host_reader.read(str(build(tmp_path, TREES[name])))
-    site = {
-        "deeplearning_request": request,
-        "mirror_url": "http://mirror1:8900",
-        "hadoop_client_hadoop_home": "/opt/hadoop",
-        # What a stack decides about the GPU layer is asked in test_gpu_stack.py.
-        **dict.fromkeys(("nvidia_driver_version", "cuda_versions", "cudnn_versions", "nccl_versions"), "none"),
-    }
-    return plan.make_plan([plan_model.host_of("data1", ("data_nodes",), {**site, **variables}, node)], REPOSITORY)
+    site = {**SITE, "deeplearning_request": request, "hadoop_client_hadoop_home": "/opt/hadoop", **variables}
+    return plan.make_plan([plan_model.host_of("data1", ("data_nodes",), site, node)], REPOSITORY)
 
 
 @pytest.mark.parametrize(
@@ -165,6 +155,7 @@ def test_the_plan_refuses_what_a_read_host_cannot_have(
         ("pending_new", EL7, DRIVER, f"requires kernel-devel-{NEW}, which the host does not have"),
         ("pending_kernel", EL7, {**DRIVER, "nvidia_driver_version": "418.67"}, f"kernel {NEW} has no module"),
         ("h100", EL9, {}, "compiles it from PTX 8.0"),
+        ("secure_boot", EL9, {**NEWER, **SIGNING}, "none  580.95.05"),
     ],
 )  # fmt: skip
 def test_the_plan_tells_what_a_read_host_means_for_the_work(
@@ -182,10 +173,3 @@ def test_a_host_without_nvidia_gpus_is_told_only_that_it_gets_no_driver(name: st
     assert (site_plan.problems, site_plan.reboots) == ([], {})
     assert site_plan.warnings == ["data1: nvidia_driver_version is set, but the host has no GPU: it gets no driver."]
     assert "nvidia_driver" not in site_plan.table()
-
-
-def test_a_signed_module_is_planned_where_secure_boot_is_on(tmp_path: Path) -> None:
-    keys = {"nvidia_driver_signing_certificate": "/etc/pki/site.der", "nvidia_driver_signing_key": "/etc/pki/site.key"}
-    site_plan = planned(tmp_path, "secure_boot", EL9, **NEWER, **keys)
-    assert site_plan.problems == []
-    assert "nvidia_driver" in site_plan.table()

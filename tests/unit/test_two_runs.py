@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import signal
 import subprocess
@@ -14,21 +13,23 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ansible.module_utils.hadoop_dl_host import whole_files
 from ansible.module_utils.hadoop_dl_host.host_lock import HostLock, HostLocked
 from host_modules import answer, run, start
+from other_processes import wait_until
 
 Arguments = dict[str, Any]
 
 
-def archive(root: Path, top: str, *names: str) -> tuple[str, str]:
-    """A packed directory with these files; its path and sha256."""
+def archive(root: Path, top: str, *names: str) -> str:
+    """A packed directory with these files."""
     for name in names:
         (root / top / name).parent.mkdir(parents=True, exist_ok=True)
         (root / top / name).write_text(name)
     path = root / f"{top}.tar.gz"
     with tarfile.open(path, "w:gz") as bundle:
         bundle.add(root / top, top)
-    return str(path), hashlib.sha256(path.read_bytes()).hexdigest()
+    return str(path)
 
 
 def receipt(root: Path) -> Arguments:
@@ -38,15 +39,16 @@ def receipt(root: Path) -> Arguments:
 
 
 def unpacked_archive(root: Path) -> Arguments:
-    path, sha256 = archive(root, "cudnn", "lib/libcudnn.so.8")
-    return {"archive": path, "path": str(root / "cuda/cudnn-8"), "sha256": sha256, "root": str(root / "deeplearning")}
+    path = archive(root, "cudnn", "lib/libcudnn.so.8")
+    places = {"path": str(root / "cuda/cudnn-8"), "root": str(root / "deeplearning")}
+    return {"archive": path, "sha256": whole_files.sha256_of(path), **places}
 
 
 def spark_home(root: Path) -> Arguments:
-    names = ("deps/bin/spark-submit", "deps/jars/a.jar", "lib/pyspark.zip")
-    path, sha256 = archive(root, "pyspark-9", *names)
+    path = archive(root, "pyspark-9", "deps/bin/spark-submit", "deps/jars/a.jar", "lib/pyspark.zip")
     places = {"path": "spark/pyspark-9", "downloads": "downloads", "root": "deeplearning"}
-    return {**{name: str(root / place) for name, place in places.items()}, "url": f"file://{path}", "sha256": sha256}
+    inputs = {name: str(root / place) for name, place in places.items()}
+    return {**inputs, "url": f"file://{path}", "sha256": whole_files.sha256_of(path)}
 
 
 def locked_command(root: Path) -> Arguments:
@@ -106,8 +108,7 @@ def test_an_installer_holds_the_host_also_when_its_module_is_killed(tmp_path: Pa
     script = f"echo $$ > {tmp_path}/pid; exec sleep 60"
     module = start("locked_command", purpose="the installer of CUDA 8.0", argv=["sh", "-c", script], root=root)
     pid = tmp_path / "pid"
-    while not (pid.exists() and pid.read_text().strip()):
-        time.sleep(0.05)
+    wait_until(lambda: pid.exists() and pid.read_text().strip())
     module.kill()
     module.communicate()
     try:

@@ -34,11 +34,7 @@ class Alertmanager(Quiet):
         if status == 200:
             self.silences.append(body)
         answer = json.dumps({"silenceID": "512860da-74f3-43c9-8833-cec026542b32"}).encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(answer)))
-        self.end_headers()
-        self.wfile.write(answer)
+        self.answer(status, answer, Content_Type="application/json")
 
 
 def test_the_example_silences_each_hosts_alerts_before_that_host_changes(tmp_path: Path) -> None:

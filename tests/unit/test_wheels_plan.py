@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
-from test_plan import NODE, STACK, changed_node, make_host
+from test_plan import NODE, REPOSITORY, STACK, changed_node, make_host
 
 from hadoop_dl import plan
 from hadoop_dl.plan import wheels
 from hadoop_dl.plan.model import Plan
 
-REPOSITORY = Path(__file__).resolve().parents[2]
 BARE = changed_node(hadoop=None)
 SECURE = changed_node(kerberos={"secure": True, "web": False, "realm": "A", "missing": []})
 LOGIN = {"hadoop_principal": "deeplearning@SITE.EXAMPLE", "hadoop_keytab": "/etc/d.keytab"}

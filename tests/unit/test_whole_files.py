@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import errno
 import os
-import subprocess
 from pathlib import Path
 
 import pytest
 from ansible.module_utils.hadoop_dl_host import whole_files
+from other_processes import ended
 
 
 def test_a_file_is_replaced_and_everybody_reads_it(tmp_path: Path) -> None:
@@ -57,18 +57,14 @@ def test_a_disk_that_refuses_leaves_what_was_there(tmp_path: Path, monkeypatch: 
 
 
 def test_the_draft_of_a_running_process_is_told_from_that_of_a_killed_one() -> None:
-    process = subprocess.Popen(["true"])
-    process.wait()
     assert whole_files.is_being_written(f"cudnn.new-{os.getpid()}")
-    assert not whole_files.is_being_written(f"cudnn.new-{process.pid}")
+    assert not whole_files.is_being_written(f"cudnn.new-{ended()}")
     assert not whole_files.is_being_written("cudnn.new")
 
 
 def test_files_of_processes_that_ended_are_removed_and_those_of_running_ones_stay(tmp_path: Path) -> None:
     path = tmp_path / "spark[1].tgz"
-    ended = subprocess.Popen(["true"])
-    ended.wait()
-    for number in (ended.pid, os.getppid(), os.getpid()):  # an ended process may have had this one's number
+    for number in (ended(), os.getppid(), os.getpid()):  # an ended process may have had this one's number
         Path(f"{path}-{number}").touch()
     assert whole_files.own_name(str(path)) == f"{path}-{os.getpid()}"
     assert os.listdir(tmp_path) == [f"spark[1].tgz-{os.getppid()}"]

@@ -6,7 +6,7 @@ UEFI's SecureBoot variable (four attribute bytes, then the value).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -156,8 +156,10 @@ def build(root: Path, tree: Tree) -> Path:
         files |= {tree.hadoop: "", f"{home}/bin/hadoop": "", "/etc/hadoop/conf/core-site.xml": "<configuration/>\n"}
     if tree.cdsw:
         files["/etc/cdsw/config/cdsw.conf"] = "NVIDIA_GPU_ENABLE=true\n"
-    for address, (vendor, device, kind) in zip(addresses(), bus(tree), strict=False):
-        base = f"/sys/bus/pci/devices/{address}"
+    gpus = [("10de", device, tree.gpu_class) for device in tree.gpus]
+    bus = [*tree.others, *gpus, *[("10de", "1af1", BRIDGE_CLASS)] * tree.nvswitches]
+    for number, (vendor, device, kind) in enumerate(bus, 1):
+        base = f"/sys/bus/pci/devices/0000:{number:02x}:00.0"
         files |= {f"{base}/vendor": f"0x{vendor}\n", f"{base}/device": f"0x{device}\n", f"{base}/class": f"0x{kind}\n"}
     write(root, files)
     if tree.secure_boot is not None:
@@ -165,12 +167,3 @@ def build(root: Path, tree: Tree) -> Path:
         path.parent.mkdir(parents=True)
         path.write_bytes(b"\x06\x00\x00\x00" + bytes([tree.secure_boot]))
     return root
-
-
-def bus(tree: Tree) -> list[tuple[str, str, str]]:
-    gpus = [("10de", device, tree.gpu_class) for device in tree.gpus]
-    return [*tree.others, *gpus, *[("10de", "1af1", BRIDGE_CLASS)] * tree.nvswitches]
-
-
-def addresses() -> Iterable[str]:
-    return (f"0000:{number:02x}:00.0" for number in range(1, 256))

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import ansible_programs
 import pytest
-from ansible.module_utils.hadoop_dl_host import environment_history, environment_packages, whole_files
+from environments import NAME, point, second_environment
 
-NEW, OLD = "demo-stack-0123456789ab", "old-stack-000000000001"
+NEW, OLD = NAME, "old-stack-000000000001"
 STACK = "tf1.4-cpu-py27-el7"  # whose lock stands for the new environment's
 GROUPS = {"data1": "data_nodes", "data2": "data_nodes", "edge1": "edge_nodes"}
 PLAYS = """
@@ -43,16 +43,9 @@ def cluster(tmp_path, stages):
     for name in GROUPS:
         root = tmp_path / name
         shutil.copytree(stages["active"], root, symlinks=True)
-        shutil.copytree(root / "envs" / f"{NEW}.1", root / "envs" / f"{OLD}.1", symlinks=True)
-        (root / "envs" / OLD).symlink_to(f"{OLD}.1")
-        link = root / "envs" / OLD / ".deeplearning" / "client"
-        link.unlink()
-        link.symlink_to(f"../../{OLD}.client")
-        state = environment_packages.state_file(str(root / "envs" / OLD), environment_history.ACTIVATED)
-        whole_files.write_json(state, {"number": 7})
-        Path(environment_packages.state_file(str(root / "envs" / NEW), environment_history.ACTIVATED)).unlink()
-        (root / "current").unlink()
-        (root / "current").symlink_to(f"envs/{OLD}")
+        second_environment(root, OLD, 7)
+        (root / "envs" / NEW / ".deeplearning" / "activated.json").unlink()
+        point(root, f"envs/{OLD}")
         hosts[name] = {"environment_root": str(root), "environment_path": str(root / "envs" / NEW)}
     ansible_programs.write_inventory(tmp_path / "hosts.yml", GROUPS, hosts)
     plays = PLAYS.format(new=NEW, stack=STACK, layers=ansible_programs.REPOSITORY / "playbooks" / "layers")
