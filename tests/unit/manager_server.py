@@ -9,8 +9,6 @@ Roles are decommissioned as in cloudera.github.io/cm_api/apidocs/v10 (ApiRoleNam
 from __future__ import annotations
 
 import base64
-import datetime
-import ipaddress
 import json
 import time
 import urllib.parse
@@ -19,10 +17,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 from loopback import Quiet, served
 
 USER, PASSWORD = "reader", "s3cret/pass word"  # noqa: S105 (of this server only)
@@ -51,9 +45,9 @@ class Manager:
 
 
 def manager_inputs(manager: Manager) -> dict[str, str]:
-    """What a site sets to use Cloudera Manager."""
+    """What a site sets to use this server."""
     return {
-        "cluster_manager": "cloudera_manager",
+        "cluster_manager": "ambari" if isinstance(manager, AmbariServer) else "cloudera_manager",
         "cluster_manager_url": manager.url,
         "cluster_manager_user": USER,
         "cluster_manager_password": PASSWORD,
@@ -482,33 +476,7 @@ class Handler(Quiet):
 
 
 @contextmanager
-def serving(manager: Manager, certificate: Path | None = None) -> Iterator[Manager]:
+def serving(manager: Manager, *certificate: Path) -> Iterator[Manager]:
     handler = type("BoundHandler", (Handler,), {"manager": manager})
-    with served(handler, *([certificate] if certificate else [])) as manager.url:
+    with served(handler, *certificate) as manager.url:
         yield manager
-
-
-def make_certificates(directory: Path) -> tuple[Path, Path]:
-    """(a CA, the certificate with key that it signed for 127.0.0.1)."""
-    now = datetime.datetime.now(datetime.timezone.utc)
-    keys = [ec.generate_private_key(ec.SECP256R1()) for _ in range(2)]
-    names = [x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, text)]) for text in ("Site CA", "cm01")]
-
-    def built(subject: int, issuer: int, *extensions: tuple[x509.ExtensionType, bool]) -> bytes:
-        builder = x509.CertificateBuilder().subject_name(names[subject]).issuer_name(names[issuer])
-        builder = builder.public_key(keys[subject].public_key()).serial_number(x509.random_serial_number())
-        builder = builder.not_valid_before(now - datetime.timedelta(1)).not_valid_after(now + datetime.timedelta(1))
-        for extension, critical in extensions:
-            builder = builder.add_extension(extension, critical)
-        certificate = builder.sign(keys[issuer], hashes.SHA256())
-        return certificate.public_bytes(serialization.Encoding.PEM)
-
-    directory.mkdir(parents=True, exist_ok=True)
-    ca, server = directory / "ca.pem", directory / "server.pem"
-    ca.write_bytes(built(0, 0, (x509.BasicConstraints(ca=True, path_length=None), True)))
-    address = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])
-    private = keys[1].private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    )
-    server.write_bytes(built(1, 0, (address, False)) + private)
-    return ca, server
