@@ -182,6 +182,19 @@ def test_a_key_that_was_not_there_leaves_with_its_line(conf: Path) -> None:
     assert conf.read_text(encoding="utf-8") == "DOMAIN=x\n"
 
 
+def test_check_mode_names_the_keys_and_prints_nothing_else(conf: Path) -> None:
+    answer = set_keys(conf, settings=WANTED, _ansible_check_mode=True)
+    assert (answer["changed"], answer["keys"]) == (True, sorted(WANTED))
+    assert "a-secret" not in str(answer)
+    assert conf.read_text(encoding="utf-8") == SAMPLE
+
+
+def test_a_value_that_a_shell_would_read_is_refused(conf: Path) -> None:
+    answer = set_keys(conf, settings={"NVIDIA_LIBRARY_PATH": '/x"; reboot; "'})
+    assert answer["failed"]
+    assert "must be a key in capitals with a plain value" in answer["msg"]
+
+
 def test_a_cdsw_conf_that_is_missing_is_a_sentence(tmp_path: Path) -> None:
     answer = set_keys(tmp_path / "cdsw.conf", settings=WANTED)
     assert answer["failed"]
@@ -193,9 +206,12 @@ def test_a_cdsw_conf_that_is_missing_is_a_sentence(tmp_path: Path) -> None:
 SITE = '{\n  "storage-driver": "devicemapper",\n  "log-opts": {"max-size": "10m"}\n}'
 
 
+def places(directory: Path) -> dict[str, str]:
+    return {"path": str(directory / "docker/daemon.json"), "record": str(directory / "opt/etc/daemon.json")}
+
+
 def runtime(directory: Path, **arguments: Any) -> dict[str, Any]:
-    paths = {"path": str(directory / "docker/daemon.json"), "record": str(directory / "opt/etc/daemon.json")}
-    return host_modules.run("daemon_json", **paths, **arguments)
+    return host_modules.run("daemon_json", **places(directory), **arguments)
 
 
 def written(directory: Path, text: str) -> Path:
@@ -225,8 +241,7 @@ def test_no_kill_opens_daemon_json_or_its_copy_to_others(tmp_path: Path, state: 
         if state == "absent":
             runtime(tmp_path)
 
-    paths = {"path": str(tmp_path / "docker/daemon.json"), "record": str(tmp_path / "opt/etc/daemon.json")}
-    for point in killed_runs(prepare, "daemon_json", state=state, **paths):
+    for point in killed_runs(prepare, "daemon_json", state=state, **places(tmp_path)):
         assert readable_by_others(tmp_path) == [], point
     assert point >= 2
 

@@ -60,12 +60,7 @@ def site(tmp_path: Path, mirror: Mirror, monkeypatch: pytest.MonkeyPatch) -> Pat
     (directory / "locks").mkdir(parents=True)
     lines = []
     for name in NAMES:
-        path = wheel(tmp_path, name)
-        content = path.read_bytes()
-        mirror.files[path.name] = content
-        component = "pip" if name == "six" else name
-        sha256 = hashlib.sha256(content).hexdigest()
-        lines += [f"# component: {component}", f"{name}==1.0 --hash=sha256:{sha256}  # {path.name} {len(content)}"]
+        lines += [f"# component: {'pip' if name == 'six' else name}", mirror.add(wheel(tmp_path, name))]
     (directory / "tiny.yml").write_text(yaml.safe_dump(TINY), encoding="utf-8")
     (directory / "locks" / "tiny.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
     return directory
