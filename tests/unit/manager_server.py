@@ -26,8 +26,6 @@ LOGIN_PAGE = "<!DOCTYPE html><html><body>Please log in</body></html>"
 class Manager:
     """What both servers share. `faults` maps a path to what happens to the next requests for it, `*` to any."""
 
-    version_path = ""
-
     def __init__(self) -> None:
         self.faults: dict[str, list[str]] = {}
         self.requests: list[tuple[str, str]] = []  # method and path with query
@@ -70,6 +68,9 @@ def cm_host(number: int, name: str, **more: Any) -> dict[str, Any]:
         "totalPhysMemBytes": 15664758784,
         **more,
     }
+
+
+ROLE_COMMANDS = (["commands", "decommission"], ["commands", "recommission"], ["roleCommands", "start"])
 
 
 class Cloudera(Manager):
@@ -173,23 +174,27 @@ class Cloudera(Manager):
         return 404, {"message": "HTTP 404 Not Found"}
 
     def role(self, service: str, kind: str, number: int) -> dict[str, Any]:
+        name = self.named(service, kind, number)
         return {
-            "name": self.named(service, kind, number),
+            "name": name,
             "type": kind,
             "serviceRef": {"clusterName": "cluster", "serviceName": service},
             "hostRef": {"hostId": self.hosts[number - 1]["hostId"]},
             "roleConfigGroupRef": {"roleConfigGroupName": f"{service}-{kind}-BASE"},
-            "roleState": "NA"
-            if kind == "GATEWAY"
-            else "STOPPED"
-            if self.named(service, kind, number) in self.stopped
-            else "STARTED",
-            "commissionState": "DECOMMISSIONED" if self.named(service, kind, number) in self.out else "COMMISSIONED",
+            "roleState": "NA" if kind == "GATEWAY" else "STOPPED" if name in self.stopped else "STARTED",
+            "commissionState": "DECOMMISSIONED" if name in self.out else "COMMISSIONED",
         }
 
     @staticmethod
     def named(service: str, kind: str, number: int) -> str:
         return f"{service}-{kind}-{number:032x}"
+
+    def command(self, name: str, success: bool, **result: str) -> dict[str, Any]:
+        """A command that runs when it is looked at once, and has ended then."""
+        number = 356 + len(self.commands)
+        record = {"id": number, "name": name, "startTime": "2020-10-01T01:48:25.347Z", "active": True}
+        self.commands[number] = [record, {**record, "active": False, "success": success, **result}]
+        return record
 
     def change_roles(self, service: str, command: str, body: Any) -> tuple[int, Any]:
         """A service's roles, by their names alone. A decommissioned one is stopped; a start of it fails."""
@@ -201,10 +206,8 @@ class Cloudera(Manager):
             or not {kinds.get(str(name)) for name in names} <= {"NODEMANAGER", "DATANODE"}
         ):
             return 400, {"message": "Unrecognized field, or a role that cannot be decommissioned."}
-        number = 356 + len(self.commands)
-        record = {"id": number, "name": command.title(), "startTime": "2020-10-01T01:48:25.347Z", "active": True}
         good = command != "start" or not self.out & set(names)
-        self.commands[number] = [record, {**record, "active": False, "success": good}]
+        record = self.command(command.title(), good)
         if command == "decommission":
             self.out |= set(names)
             self.stopped |= set(names)
@@ -234,25 +237,11 @@ class Cloudera(Manager):
                 self.stale = True
                 return 200, {"items": setting_items(self.group_config[name], None)}
             case "POST", ["clusters", "cluster", "services", name, "commands", "restart"]:
-                number = 356 + len(self.commands)
-                record = {"id": number, "name": "Restart", "startTime": "2020-10-01T01:48:25.347Z", "active": True}
-                end_state = {**record, "active": False, "success": not self.restart_fails}
-                if self.restart_fails:
-                    end_state["resultMessage"] = "At least one service failed to start."
-                self.commands[number] = [record, end_state]
                 self.stale = self.restart_fails
-                return 200, record
-            case "POST", [
-                "clusters",
-                "cluster",
-                "services",
-                name,
-                "commands",
-                ("decommission" | "recommission") as command,
-            ]:
-                return self.change_roles(name, command, body)
-            case "POST", ["clusters", "cluster", "services", name, "roleCommands", "start"]:
-                return self.change_roles(name, "start", body)
+                result = {"resultMessage": "At least one service failed to start."} if self.restart_fails else {}
+                return 200, self.command("Restart", not self.restart_fails, **result)
+            case "POST", ["clusters", "cluster", "services", name, *way] if way in ROLE_COMMANDS:
+                return self.change_roles(name, way[-1], body)
             case "POST", ["hosts", host_id, "commands", ("enterMaintenanceMode" | "exitMaintenanceMode") as command]:
                 self.host(host_id)["maintenanceMode"] = command.startswith("enter")
                 name = "EnterMaintenanceMode" if command.startswith("enter") else "ExitMaintenanceMode"

@@ -76,20 +76,21 @@ def members(found: dict[str, Any], group: str) -> list[str]:
     return sorted(name.partition(".")[0] for name in found.get(group, {}).get("hosts", []))
 
 
-def test_the_graph_of_a_cloudera_cluster(cloudera: Cloudera, tmp_path: Path) -> None:
-    graph = Site(tmp_path, cloudera).run("--graph")
-    lines = [line.replace("  ", "").replace("|", "").replace(".example.com", "") for line in graph.stdout.splitlines()]
-    assert lines[0] == "@all:"
-    expected = (
-        "@ungrouped: spare01 @cdsw_hosts: cdsw01 @data_nodes: data01 data02 @edge_nodes: edge01 @masters: master01"
-    )
-    assert sorted(lines[1:]) == sorted(f"--{line}" for line in expected.split())
-    assert graph.stderr == ""
-
-
-def test_the_variables_that_the_roles_read(cloudera: Cloudera, tmp_path: Path) -> None:
+def test_the_groups_of_a_cloudera_cluster_and_the_variables_that_the_roles_read(
+    cloudera: Cloudera, tmp_path: Path
+) -> None:
     cloudera.all_hosts["parcels_directory"] = "/data/parcels"
-    host_variables = Site(tmp_path, cloudera).list()["_meta"]["hostvars"]
+    site = Site(tmp_path, cloudera)
+    inventory = site.list()
+    assert {group: members(inventory, group) for group in inventory["all"]["children"]} == {
+        "ungrouped": ["spare01"],
+        "cdsw_hosts": ["cdsw01"],
+        "data_nodes": ["data01", "data02"],
+        "edge_nodes": ["edge01"],
+        "masters": ["master01"],
+    }
+    assert site.said == ""
+    host_variables = inventory["_meta"]["hostvars"]
     edge = host_variables["edge01.example.com"]
     assert edge["hadoop_client_hadoop_home"] == "/data/parcels/CDH/lib/hadoop"
     assert edge["hadoop_client_conf_dir"] == "/etc/hadoop/conf"
