@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import host_modules
 import pytest
+from test_exchange import killed, module_main
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 SAMPLE = (REPOSITORY / "demo/cdsw/cdsw.conf").read_text(encoding="utf-8")
@@ -20,33 +19,16 @@ DRIVERS = "/var/lib/nvidia-docker/volumes/nvidia_driver"
 WANTED = {"NVIDIA_GPU_ENABLE": "true", "NVIDIA_LIBRARY_PATH": f"{DRIVERS}/418.67"}
 NEWER = {**WANTED, "NVIDIA_LIBRARY_PATH": f"{DRIVERS}/440.64"}
 RUNTIME = {"args": [], "path": "nvidia-container-runtime"}
-# Ends the module before the rename, chmod or chown of this number, as SIGKILL or a power failure does.
-KILLED = """
-import os, signal, sys
-left = [int(sys.argv.pop(1))]
-def before(call):
-    def counted(*arguments, **named):
-        left[0] -= 1
-        if left[0] < 0:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return call(*arguments, **named)
-    return counted
-for name in ("chmod", "fchmod", "chown", "fchown", "rename"):
-    setattr(os, name, before(getattr(os, name)))
-"""
+STEPS = ("chmod", "fchmod", "chown", "fchown", "rename")
 
 
 def killed_runs(prepare: Callable[[], object], name: str, **arguments: Any) -> Iterator[int]:
-    """Runs of the module, each on a prepared host, that end before the first of these calls, the second, …, until one ends by itself."""
-    text = json.dumps({"ANSIBLE_MODULE_ARGS": arguments})
-    module = str(host_modules.PLUGINS / f"modules/{name}.py")
+    """Runs of the module, each on a prepared host, that end before the first of these steps, the second, …, until one ends by itself."""
     for point in range(20):
         prepare()
-        argv = [sys.executable, "-c", KILLED + host_modules.BOOT, str(point), module]
-        run = subprocess.run(argv, input=text, capture_output=True, text=True, timeout=60, check=False)
+        dead = killed(module_main(name, arguments), point + 1, STEPS)
         yield point
-        if run.returncode != -9:
-            assert run.returncode == 0, run.stdout + run.stderr
+        if not dead:
             return
     pytest.fail("the module does not end")
 
