@@ -14,6 +14,14 @@ class Quiet(BaseHTTPRequestHandler):
     def log_message(self, format: str, *arguments: object) -> None:
         """The tests' output stays readable."""
 
+    def answer(self, code: int, body: bytes, **headers: str) -> None:
+        """headers: their names have _ for -."""
+        self.send_response(code)
+        for name, value in {"Content_Length": str(len(body)), **headers}.items():
+            self.send_header(name.replace("_", "-"), value)
+        self.end_headers()
+        self.wfile.write(body)
+
 
 @contextmanager
 def served(handler: Callable[..., BaseHTTPRequestHandler], *certificate: Path) -> Iterator[str]:

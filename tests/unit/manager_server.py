@@ -402,30 +402,30 @@ class Handler(Quiet):
             return
         expected = "Basic " + base64.b64encode(f"{USER}:{PASSWORD}".encode()).decode()
         if authorization not in (expected, "Bearer t0ken"):
-            self.send(401, "<html><title>Error 401 Bad credentials</title></html>", "text/html")
+            self.send(401, "<html><title>Error 401 Bad credentials</title></html>", Content_Type="text/html")
             return
         query = dict(urllib.parse.parse_qsl(parts.query))
         code, answer = manager.answer(self.command, parts.path, query, body, self.headers)
-        plain = isinstance(answer, str)
-        self.send(code, answer if plain else json.dumps(answer), "text/plain" if plain else "application/json")
+        if isinstance(answer, str):
+            self.send(code, answer, Content_Type="text/plain")
+        else:
+            self.send(code, json.dumps(answer))
 
     do_GET = do_PUT = do_POST = respond
 
     def fail(self, fault: str) -> None:
         name, _, more = fault.partition(" ")
         if name.isdigit():
-            headers = {"Retry-After": more} if more else {}
-            self.send(
-                int(name), json.dumps({"message": f"refused for {self.headers.get('Authorization')}"}), headers=headers
-            )
+            headers = {"Retry_After": more} if more else {}
+            self.send(int(name), json.dumps({"message": f"refused for {self.headers.get('Authorization')}"}), **headers)
         elif name == "page":
-            self.send(200, LOGIN_PAGE, "text/html")
+            self.send(200, LOGIN_PAGE, Content_Type="text/html")
         elif name == "words":
             self.send(200, "all is well")
         elif name == "redirect":
-            self.send(302, "", headers={"Location": more or self.manager.elsewhere + self.path})
+            self.send(302, "", Location=more or self.manager.elsewhere + self.path)
         elif name == "truncate":
-            self.send(200, '{"items": [', length=5000)
+            self.send(200, '{"items": [', Content_Length="5000")
             self.close_connection = True
         elif name == "half":
             self.send(200, '{"items": [')
@@ -445,23 +445,9 @@ class Handler(Quiet):
         else:
             raise AssertionError(fault)
 
-    def send(
-        self,
-        code: int,
-        text: str,
-        kind: str = "application/json",
-        headers: dict[str, str] | None = None,
-        length: int = 0,
-    ) -> None:
-        data = text.encode()
-        self.send_response(code)
-        self.send_header("Content-Type", kind)
-        self.send_header("Set-Cookie", "CLOUDERA_MANAGER_SESSIONID=node01;Path=/;HttpOnly")
-        self.send_header("Content-Length", str(length or len(data)))
-        for key, value in (headers or {}).items():
-            self.send_header(key, value)
-        self.end_headers()
-        self.wfile.write(data)
+    def send(self, code: int, text: str, **headers: str) -> None:
+        cookie = "CLOUDERA_MANAGER_SESSIONID=node01;Path=/;HttpOnly"
+        self.answer(code, text.encode(), **{"Content_Type": "application/json", "Set_Cookie": cookie, **headers})
 
 
 @contextmanager

@@ -35,9 +35,8 @@ def manager(tmp_path: Path) -> Iterator[Manager]:
             address = urlsplit(self.path)
             states = set(parse_qs(address.query)["states"][0].split(","))
             right = address.path == "/ws/v1/cluster/apps" and {"ACCEPTED", "RUNNING", "SUBMITTED"} <= states
-            self.send_response(stand_in.status if right else 404)
-            self.end_headers()
-            self.wfile.write(stand_in.body if isinstance(stand_in.body, bytes) else json.dumps(stand_in.body).encode())
+            body = stand_in.body if isinstance(stand_in.body, bytes) else json.dumps(stand_in.body).encode()
+            self.answer(stand_in.status if right else 404, body)
 
     with served(Handler) as stand_in.address:
         stand_in.environment_file = environment_file(tmp_path, stand_in.address.removeprefix("http://"))
