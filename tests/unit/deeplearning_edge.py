@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
 import subprocess
 import sys
 import time
+import urllib.error
+import urllib.request
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +19,7 @@ from typing import Any
 
 import pytest
 from python_files import write_script
+from resource_manager import write_settings
 
 from hadoop_dl.data import programs
 
@@ -111,9 +115,7 @@ def edge(tmp_path_factory: pytest.TempPathFactory) -> SimpleNamespace:
     hadoop = root / f"envs/{NEW}.client/hadoop-env.sh"
     hadoop.write_text("".join(f"export {name}='{value}'\n" for name, value in lines.items()))
     (base / "conf").mkdir()
-    (base / "conf/core-site.xml").write_text(
-        "<configuration><property><name>fs.defaultFS</name><value>hdfs://master1:8020/</value></property></configuration>"
-    )
+    write_settings(base / "conf/core-site.xml", {"fs.defaultFS": "hdfs://master1:8020/"})
     wheels.mkdir()
     wheel(wheels, "numpy", "2.0.0")
     wheel(wheels, "fits", "1.0", ("numpy",))
@@ -163,6 +165,19 @@ def interrupted(words: list[str], reached: Callable[[], bool], **variables: str)
         os.killpg(process.pid, signal.SIGINT)
         errors = process.communicate(timeout=30)[1]
     return process.returncode, errors
+
+
+def ask(address: str) -> Any:
+    """What a server says that was started just now: its JSON, or the status of a refusal."""
+    for _ in range(300):
+        try:
+            with urllib.request.urlopen(address, timeout=5) as answer:  # noqa: S310 (the test's own server)
+                return json.loads(answer.read())
+        except urllib.error.HTTPError as error:
+            return error.code
+        except OSError:
+            time.sleep(0.1)
+    raise AssertionError("no answer within 30 s")
 
 
 def free_port() -> int:

@@ -29,10 +29,8 @@ def main(path: str, argv: list[str]) -> int:
     assert argv[0] == "--host"
     socket, command, arguments = argv[1], argv[2], argv[3:]
     state["calls"].append([command, *[word for word in arguments if len(word) < 200]])
-    status = 0
     if socket != "unix:///run/docker.sock":
-        print(f"Cannot connect to the Docker daemon at {socket}. Is the docker daemon running?", file=sys.stderr)
-        status = 1
+        status = refuse(f"Cannot connect to the Docker daemon at {socket}. Is the docker daemon running?")
     else:
         status = COMMANDS[command](state, arguments)
     write(path, json.dumps(state))

@@ -9,8 +9,6 @@ Roles are decommissioned as in cloudera.github.io/cm_api/apidocs/v10 (ApiRoleNam
 from __future__ import annotations
 
 import base64
-import datetime
-import ipaddress
 import json
 import time
 import urllib.parse
@@ -19,10 +17,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 from loopback import Quiet, served
 
 USER, PASSWORD = "reader", "s3cret/pass word"  # noqa: S105 (of this server only)
@@ -31,8 +25,6 @@ LOGIN_PAGE = "<!DOCTYPE html><html><body>Please log in</body></html>"
 
 class Manager:
     """What both servers share. `faults` maps a path to what happens to the next requests for it, `*` to any."""
-
-    version_path = ""
 
     def __init__(self) -> None:
         self.faults: dict[str, list[str]] = {}
@@ -51,9 +43,9 @@ class Manager:
 
 
 def manager_inputs(manager: Manager) -> dict[str, str]:
-    """What a site sets to use Cloudera Manager."""
+    """What a site sets to use this server."""
     return {
-        "cluster_manager": "cloudera_manager",
+        "cluster_manager": "ambari" if isinstance(manager, AmbariServer) else "cloudera_manager",
         "cluster_manager_url": manager.url,
         "cluster_manager_user": USER,
         "cluster_manager_password": PASSWORD,
@@ -76,6 +68,9 @@ def cm_host(number: int, name: str, **more: Any) -> dict[str, Any]:
         "totalPhysMemBytes": 15664758784,
         **more,
     }
+
+
+ROLE_COMMANDS = (["commands", "decommission"], ["commands", "recommission"], ["roleCommands", "start"])
 
 
 class Cloudera(Manager):
@@ -179,23 +174,27 @@ class Cloudera(Manager):
         return 404, {"message": "HTTP 404 Not Found"}
 
     def role(self, service: str, kind: str, number: int) -> dict[str, Any]:
+        name = self.named(service, kind, number)
         return {
-            "name": self.named(service, kind, number),
+            "name": name,
             "type": kind,
             "serviceRef": {"clusterName": "cluster", "serviceName": service},
             "hostRef": {"hostId": self.hosts[number - 1]["hostId"]},
             "roleConfigGroupRef": {"roleConfigGroupName": f"{service}-{kind}-BASE"},
-            "roleState": "NA"
-            if kind == "GATEWAY"
-            else "STOPPED"
-            if self.named(service, kind, number) in self.stopped
-            else "STARTED",
-            "commissionState": "DECOMMISSIONED" if self.named(service, kind, number) in self.out else "COMMISSIONED",
+            "roleState": "NA" if kind == "GATEWAY" else "STOPPED" if name in self.stopped else "STARTED",
+            "commissionState": "DECOMMISSIONED" if name in self.out else "COMMISSIONED",
         }
 
     @staticmethod
     def named(service: str, kind: str, number: int) -> str:
         return f"{service}-{kind}-{number:032x}"
+
+    def command(self, name: str, success: bool, **result: str) -> dict[str, Any]:
+        """A command that runs when it is looked at once, and has ended then."""
+        number = 356 + len(self.commands)
+        record = {"id": number, "name": name, "startTime": "2020-10-01T01:48:25.347Z", "active": True}
+        self.commands[number] = [record, {**record, "active": False, "success": success, **result}]
+        return record
 
     def change_roles(self, service: str, command: str, body: Any) -> tuple[int, Any]:
         """A service's roles, by their names alone. A decommissioned one is stopped; a start of it fails."""
@@ -207,10 +206,8 @@ class Cloudera(Manager):
             or not {kinds.get(str(name)) for name in names} <= {"NODEMANAGER", "DATANODE"}
         ):
             return 400, {"message": "Unrecognized field, or a role that cannot be decommissioned."}
-        number = 356 + len(self.commands)
-        record = {"id": number, "name": command.title(), "startTime": "2020-10-01T01:48:25.347Z", "active": True}
         good = command != "start" or not self.out & set(names)
-        self.commands[number] = [record, {**record, "active": False, "success": good}]
+        record = self.command(command.title(), good)
         if command == "decommission":
             self.out |= set(names)
             self.stopped |= set(names)
@@ -240,25 +237,11 @@ class Cloudera(Manager):
                 self.stale = True
                 return 200, {"items": setting_items(self.group_config[name], None)}
             case "POST", ["clusters", "cluster", "services", name, "commands", "restart"]:
-                number = 356 + len(self.commands)
-                record = {"id": number, "name": "Restart", "startTime": "2020-10-01T01:48:25.347Z", "active": True}
-                end_state = {**record, "active": False, "success": not self.restart_fails}
-                if self.restart_fails:
-                    end_state["resultMessage"] = "At least one service failed to start."
-                self.commands[number] = [record, end_state]
                 self.stale = self.restart_fails
-                return 200, record
-            case "POST", [
-                "clusters",
-                "cluster",
-                "services",
-                name,
-                "commands",
-                ("decommission" | "recommission") as command,
-            ]:
-                return self.change_roles(name, command, body)
-            case "POST", ["clusters", "cluster", "services", name, "roleCommands", "start"]:
-                return self.change_roles(name, "start", body)
+                result = {"resultMessage": "At least one service failed to start."} if self.restart_fails else {}
+                return 200, self.command("Restart", not self.restart_fails, **result)
+            case "POST", ["clusters", "cluster", "services", name, *way] if way in ROLE_COMMANDS:
+                return self.change_roles(name, way[-1], body)
             case "POST", ["hosts", host_id, "commands", ("enterMaintenanceMode" | "exitMaintenanceMode") as command]:
                 self.host(host_id)["maintenanceMode"] = command.startswith("enter")
                 name = "EnterMaintenanceMode" if command.startswith("enter") else "ExitMaintenanceMode"
@@ -419,30 +402,30 @@ class Handler(Quiet):
             return
         expected = "Basic " + base64.b64encode(f"{USER}:{PASSWORD}".encode()).decode()
         if authorization not in (expected, "Bearer t0ken"):
-            self.send(401, "<html><title>Error 401 Bad credentials</title></html>", "text/html")
+            self.send(401, "<html><title>Error 401 Bad credentials</title></html>", Content_Type="text/html")
             return
         query = dict(urllib.parse.parse_qsl(parts.query))
         code, answer = manager.answer(self.command, parts.path, query, body, self.headers)
-        plain = isinstance(answer, str)
-        self.send(code, answer if plain else json.dumps(answer), "text/plain" if plain else "application/json")
+        if isinstance(answer, str):
+            self.send(code, answer, Content_Type="text/plain")
+        else:
+            self.send(code, json.dumps(answer))
 
     do_GET = do_PUT = do_POST = respond
 
     def fail(self, fault: str) -> None:
         name, _, more = fault.partition(" ")
         if name.isdigit():
-            headers = {"Retry-After": more} if more else {}
-            self.send(
-                int(name), json.dumps({"message": f"refused for {self.headers.get('Authorization')}"}), headers=headers
-            )
+            headers = {"Retry_After": more} if more else {}
+            self.send(int(name), json.dumps({"message": f"refused for {self.headers.get('Authorization')}"}), **headers)
         elif name == "page":
-            self.send(200, LOGIN_PAGE, "text/html")
+            self.send(200, LOGIN_PAGE, Content_Type="text/html")
         elif name == "words":
             self.send(200, "all is well")
         elif name == "redirect":
-            self.send(302, "", headers={"Location": more or self.manager.elsewhere + self.path})
+            self.send(302, "", Location=more or self.manager.elsewhere + self.path)
         elif name == "truncate":
-            self.send(200, '{"items": [', length=5000)
+            self.send(200, '{"items": [', Content_Length="5000")
             self.close_connection = True
         elif name == "half":
             self.send(200, '{"items": [')
@@ -462,53 +445,13 @@ class Handler(Quiet):
         else:
             raise AssertionError(fault)
 
-    def send(
-        self,
-        code: int,
-        text: str,
-        kind: str = "application/json",
-        headers: dict[str, str] | None = None,
-        length: int = 0,
-    ) -> None:
-        data = text.encode()
-        self.send_response(code)
-        self.send_header("Content-Type", kind)
-        self.send_header("Set-Cookie", "CLOUDERA_MANAGER_SESSIONID=node01;Path=/;HttpOnly")
-        self.send_header("Content-Length", str(length or len(data)))
-        for key, value in (headers or {}).items():
-            self.send_header(key, value)
-        self.end_headers()
-        self.wfile.write(data)
+    def send(self, code: int, text: str, **headers: str) -> None:
+        cookie = "CLOUDERA_MANAGER_SESSIONID=node01;Path=/;HttpOnly"
+        self.answer(code, text.encode(), **{"Content_Type": "application/json", "Set_Cookie": cookie, **headers})
 
 
 @contextmanager
-def serving(manager: Manager, certificate: Path | None = None) -> Iterator[Manager]:
+def serving(manager: Manager, *certificate: Path) -> Iterator[Manager]:
     handler = type("BoundHandler", (Handler,), {"manager": manager})
-    with served(handler, *([certificate] if certificate else [])) as manager.url:
+    with served(handler, *certificate) as manager.url:
         yield manager
-
-
-def make_certificates(directory: Path) -> tuple[Path, Path]:
-    """(a CA, the certificate with key that it signed for 127.0.0.1)."""
-    now = datetime.datetime.now(datetime.timezone.utc)
-    keys = [ec.generate_private_key(ec.SECP256R1()) for _ in range(2)]
-    names = [x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, text)]) for text in ("Site CA", "cm01")]
-
-    def built(subject: int, issuer: int, *extensions: tuple[x509.ExtensionType, bool]) -> bytes:
-        builder = x509.CertificateBuilder().subject_name(names[subject]).issuer_name(names[issuer])
-        builder = builder.public_key(keys[subject].public_key()).serial_number(x509.random_serial_number())
-        builder = builder.not_valid_before(now - datetime.timedelta(1)).not_valid_after(now + datetime.timedelta(1))
-        for extension, critical in extensions:
-            builder = builder.add_extension(extension, critical)
-        certificate = builder.sign(keys[issuer], hashes.SHA256())
-        return certificate.public_bytes(serialization.Encoding.PEM)
-
-    directory.mkdir(parents=True, exist_ok=True)
-    ca, server = directory / "ca.pem", directory / "server.pem"
-    ca.write_bytes(built(0, 0, (x509.BasicConstraints(ca=True, path_length=None), True)))
-    address = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])
-    private = keys[1].private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    )
-    server.write_bytes(built(1, 0, (address, False)) + private)
-    return ca, server

@@ -41,11 +41,7 @@ def serving(answer: Callable[[str], Any], conf: Path) -> Iterator[None]:
 
     class Handler(Quiet):
         def do_GET(self) -> None:
-            body = json.dumps(answer(self.path)).encode()
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+            self.answer(200, json.dumps(answer(self.path)).encode())
 
     with served(Handler) as address:
         write_settings(conf / "yarn-site.xml", {ADDRESS: address.removeprefix("http://")})

@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import host_modules
 import pytest
+from test_exchange import killed, module_main
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 SAMPLE = (REPOSITORY / "demo/cdsw/cdsw.conf").read_text(encoding="utf-8")
@@ -20,33 +19,16 @@ DRIVERS = "/var/lib/nvidia-docker/volumes/nvidia_driver"
 WANTED = {"NVIDIA_GPU_ENABLE": "true", "NVIDIA_LIBRARY_PATH": f"{DRIVERS}/418.67"}
 NEWER = {**WANTED, "NVIDIA_LIBRARY_PATH": f"{DRIVERS}/440.64"}
 RUNTIME = {"args": [], "path": "nvidia-container-runtime"}
-# Ends the module before the rename, chmod or chown of this number, as SIGKILL or a power failure does.
-KILLED = """
-import os, signal, sys
-left = [int(sys.argv.pop(1))]
-def before(call):
-    def counted(*arguments, **named):
-        left[0] -= 1
-        if left[0] < 0:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return call(*arguments, **named)
-    return counted
-for name in ("chmod", "fchmod", "chown", "fchown", "rename"):
-    setattr(os, name, before(getattr(os, name)))
-"""
+STEPS = ("chmod", "fchmod", "chown", "fchown", "rename")
 
 
 def killed_runs(prepare: Callable[[], object], name: str, **arguments: Any) -> Iterator[int]:
-    """Runs of the module, each on a prepared host, that end before the first of these calls, the second, …, until one ends by itself."""
-    text = json.dumps({"ANSIBLE_MODULE_ARGS": arguments})
-    module = str(host_modules.PLUGINS / f"modules/{name}.py")
+    """Runs of the module, each on a prepared host, that end before the first of these steps, the second, …, until one ends by itself."""
     for point in range(20):
         prepare()
-        argv = [sys.executable, "-c", KILLED + host_modules.BOOT, str(point), module]
-        run = subprocess.run(argv, input=text, capture_output=True, text=True, timeout=60, check=False)
+        dead = killed(module_main(name, arguments), point + 1, STEPS)
         yield point
-        if run.returncode != -9:
-            assert run.returncode == 0, run.stdout + run.stderr
+        if not dead:
             return
     pytest.fail("the module does not end")
 
@@ -182,6 +164,19 @@ def test_a_key_that_was_not_there_leaves_with_its_line(conf: Path) -> None:
     assert conf.read_text(encoding="utf-8") == "DOMAIN=x\n"
 
 
+def test_check_mode_names_the_keys_and_prints_nothing_else(conf: Path) -> None:
+    answer = set_keys(conf, settings=WANTED, _ansible_check_mode=True)
+    assert (answer["changed"], answer["keys"]) == (True, sorted(WANTED))
+    assert "a-secret" not in str(answer)
+    assert conf.read_text(encoding="utf-8") == SAMPLE
+
+
+def test_a_value_that_a_shell_would_read_is_refused(conf: Path) -> None:
+    answer = set_keys(conf, settings={"NVIDIA_LIBRARY_PATH": '/x"; reboot; "'})
+    assert answer["failed"]
+    assert "must be a key in capitals with a plain value" in answer["msg"]
+
+
 def test_a_cdsw_conf_that_is_missing_is_a_sentence(tmp_path: Path) -> None:
     answer = set_keys(tmp_path / "cdsw.conf", settings=WANTED)
     assert answer["failed"]
@@ -193,9 +188,12 @@ def test_a_cdsw_conf_that_is_missing_is_a_sentence(tmp_path: Path) -> None:
 SITE = '{\n  "storage-driver": "devicemapper",\n  "log-opts": {"max-size": "10m"}\n}'
 
 
+def places(directory: Path) -> dict[str, str]:
+    return {"path": str(directory / "docker/daemon.json"), "record": str(directory / "opt/etc/daemon.json")}
+
+
 def runtime(directory: Path, **arguments: Any) -> dict[str, Any]:
-    paths = {"path": str(directory / "docker/daemon.json"), "record": str(directory / "opt/etc/daemon.json")}
-    return host_modules.run("daemon_json", **paths, **arguments)
+    return host_modules.run("daemon_json", **places(directory), **arguments)
 
 
 def written(directory: Path, text: str) -> Path:
@@ -225,8 +223,7 @@ def test_no_kill_opens_daemon_json_or_its_copy_to_others(tmp_path: Path, state: 
         if state == "absent":
             runtime(tmp_path)
 
-    paths = {"path": str(tmp_path / "docker/daemon.json"), "record": str(tmp_path / "opt/etc/daemon.json")}
-    for point in killed_runs(prepare, "daemon_json", state=state, **paths):
+    for point in killed_runs(prepare, "daemon_json", state=state, **places(tmp_path)):
         assert readable_by_others(tmp_path) == [], point
     assert point >= 2
 

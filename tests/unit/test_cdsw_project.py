@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
@@ -17,7 +16,7 @@ import yaml
 from ansible.module_utils.hadoop_dl_host import source_wheels
 from environments import Mirror, wheel
 from faulty_server import serving
-from source_distributions import FILES, NAME, Recipe
+from source_distributions import FILES, NAME, Recipe, digest
 
 from hadoop_dl.cli import cdsw_project
 from hadoop_dl.cli import stack as stack_cli
@@ -60,12 +59,7 @@ def site(tmp_path: Path, mirror: Mirror, monkeypatch: pytest.MonkeyPatch) -> Pat
     (directory / "locks").mkdir(parents=True)
     lines = []
     for name in NAMES:
-        path = wheel(tmp_path, name)
-        content = path.read_bytes()
-        mirror.files[path.name] = content
-        component = "pip" if name == "six" else name
-        sha256 = hashlib.sha256(content).hexdigest()
-        lines += [f"# component: {component}", f"{name}==1.0 --hash=sha256:{sha256}  # {path.name} {len(content)}"]
+        lines += [f"# component: {'pip' if name == 'six' else name}", mirror.add(wheel(tmp_path, name))]
     (directory / "tiny.yml").write_text(yaml.safe_dump(TINY), encoding="utf-8")
     (directory / "locks" / "tiny.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
     return directory
@@ -108,15 +102,12 @@ def test_a_session_installs_the_stack_for_itself(site: Path, mirror: Mirror, eng
 
 
 @pytest.fixture
-def source(tmp_path: Path, site: Path, mirror: Mirror, recipe: Recipe, monkeypatch: pytest.MonkeyPatch) -> str:
+def source(tmp_path: Path, site: Path, mirror: Mirror, recipe: Recipe) -> str:
     """The small stack has a source distribution, too; what a project needs to know its recipe."""
-    content = (tmp_path / NAME).read_bytes()
-    mirror.files[NAME] = content
-    sha256 = hashlib.sha256(content).hexdigest()
-    monkeypatch.setitem(source_wheels.RECIPES, sha256, recipe)
+    line = mirror.add(tmp_path / NAME).replace("==1.0 ", "==1.0.post2 ")
     with (site / "locks" / "tiny.txt").open("a", encoding="utf-8") as handle:
-        handle.write(f"evil==1.0.post2 --hash=sha256:{sha256}  # {NAME} {len(content)}\n")
-    return f"\nRECIPES[{sha256!r}] = Recipe(*{tuple(recipe)!r})\n"
+        handle.write(f"{line}\n")
+    return f"\nRECIPES[{digest(tmp_path / NAME)!r}] = Recipe(*{tuple(recipe)!r})\n"
 
 
 def test_a_session_runs_no_setup_of_a_source_distribution(

@@ -7,8 +7,8 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 import zipfile
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from ansible.module_utils.hadoop_dl_host import own_packages, user_environment
 from deeplearning_command import cli, listing
-from deeplearning_edge import BUILD_1_15, BUILD_CPU, NEW, OLD, SHOW, command, free_port, refused, run
+from deeplearning_edge import BUILD_1_15, BUILD_CPU, NEW, OLD, SHOW, ask, command, free_port, refused, run
 
 
 @pytest.fixture
@@ -265,29 +265,16 @@ def test_own_packages_of_an_environment_that_went_are_told(edge: Any, own: Path)
 # --- tensorboard
 
 
-def page(port: int) -> Any:
-    for _ in range(300):
-        try:
-            with socket.create_connection(("127.0.0.1", port), timeout=5) as stream:
-                stream.sendall(b"GET / HTTP/1.0\r\n\r\n")
-                return json.loads(stream.makefile("rb").read().partition(b"\r\n\r\n")[2])
-        except OSError:
-            time.sleep(0.1)
-    raise AssertionError("no answer within 30 s")
-
-
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_tensorboard_is_for_this_host_and_ends_with_the_command(edge: Any, number: signal.Signals) -> None:
     port = free_port()
     address = "hdfs://master1:8020/user/anna/runs"  # TensorFlow takes an address without a NameNode for a local one
     arguments = command(edge, "tensorboard", "--port", str(port), "hdfs:///user/anna/runs")
-
-    def as_in_a_terminal() -> None:  # a shell's background commands ignore SIGINT, and those of nohup SIGHUP
-        signal.signal(number, signal.SIG_DFL)
-
+    # A shell's background commands ignore SIGINT, and those of nohup SIGHUP.
+    as_in_a_terminal = partial(signal.signal, number, signal.SIG_DFL)
     with subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True, preexec_fn=as_in_a_terminal) as process:
         try:
-            report = page(port)
+            report = ask(f"http://127.0.0.1:{port}")
             process.send_signal(number)
             output = process.communicate(timeout=30)[1]
         finally:

@@ -11,15 +11,13 @@ import os
 import pty
 import signal
 import subprocess
-import time
-import urllib.error
-import urllib.request
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 import test_python27
-from deeplearning_edge import NEW, SHOW, command, free_port, package, refused, run
+from deeplearning_edge import NEW, SHOW, ask, command, free_port, package, refused, run
 
 JUPYTER = """
 import argparse, json, os, signal, subprocess, sys
@@ -67,18 +65,6 @@ def _home(edge: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 # --- notebook
 
 
-def ask(address: str) -> Any:
-    for _ in range(300):
-        try:
-            with urllib.request.urlopen(address, timeout=5) as answer:  # noqa: S310 (this test's own server)
-                return json.loads(answer.read())
-        except urllib.error.HTTPError as error:
-            return error.code
-        except OSError:
-            time.sleep(0.1)
-    raise AssertionError("no answer within 30 s")
-
-
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_notebook_is_for_who_has_the_token_and_ends_with_the_command(edge: Any, own: Path, number: int) -> None:
     port = free_port()
@@ -87,10 +73,8 @@ def test_a_notebook_is_for_who_has_the_token_and_ends_with_the_command(edge: Any
     (notebooks / "argparse.py").write_text("raise SystemExit('a file of the user took the place of a module')\n")
     arguments = command(edge, "notebook", "--venv", str(own), "--gpus", "none", "--port", str(port), str(notebooks))
     controller, terminal = pty.openpty()
-
-    def as_in_a_terminal() -> None:  # a shell's background commands ignore SIGINT, and those of nohup SIGHUP
-        signal.signal(number, signal.SIG_DFL)
-
+    # A shell's background commands ignore SIGINT, and those of nohup SIGHUP.
+    as_in_a_terminal = partial(signal.signal, number, signal.SIG_DFL)
     with subprocess.Popen(
         arguments, stdin=terminal, stderr=subprocess.PIPE, text=True, preexec_fn=as_in_a_terminal
     ) as process:

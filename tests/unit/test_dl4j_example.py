@@ -33,11 +33,7 @@ class Mirror(Quiet):
     jars = JARS
 
     def do_GET(self) -> None:
-        jar = self.jars[self.path.rpartition("/")[2]]
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(jar)))
-        self.end_headers()
-        self.wfile.write(jar)
+        self.answer(200, self.jars[self.path.rpartition("/")[2]])
 
 
 def fetch(example: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

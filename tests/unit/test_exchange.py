@@ -9,7 +9,7 @@ import os
 import signal
 import sys
 import tarfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ NEVER = 0
 STEPS = ("rename", "unlink", "rmdir", "mkdir", "symlink", "remove")
 
 
-def killed(work: Callable[[], object], number: int) -> bool:
+def killed(work: Callable[[], object], number: int, steps: Sequence[str] = STEPS) -> bool:
     """Run work() in a process that is killed before its step of this number; whether it came so far."""
     child = os.fork()
     if child == 0:
@@ -37,7 +37,7 @@ def killed(work: Callable[[], object], number: int) -> bool:
 
             return counted
 
-        for name in STEPS:
+        for name in steps:
             setattr(os, name, counting(getattr(os, name)))
         try:
             work()

@@ -229,10 +229,7 @@ def test_no_kill_loses_the_way_back(conf: Conf) -> None:
 
 
 def test_no_kill_of_a_removal_loses_the_way_back(conf: Conf) -> None:
-    def prepare() -> None:
-        conf.run(conf.files)
-
-    for point in killed_runs(prepare, "hadoop_settings", files={}, record=str(conf.record)):
+    for point in killed_runs(lambda: conf.run(conf.files), "hadoop_settings", files={}, record=str(conf.record)):
         conf.run({})
         assert (conf.site.read_bytes(), conf.cfg.read_bytes(), conf.types.exists()) == (SITE, CFG, False), point
 

@@ -12,7 +12,7 @@ import ansible_programs
 import pytest
 import yaml
 from ansible_programs import REPOSITORY
-from manager_server import PASSWORD, USER, AmbariServer, Cloudera, Manager, make_certificates, serving
+from manager_server import PASSWORD, USER, AmbariServer, Cloudera, Manager, serving
 
 from hadoop_dl.data import typed
 from hadoop_dl.hosts.managers import groups
@@ -72,28 +72,25 @@ class Site:
         self.write(cache=True, cache_plugin="ansible.builtin.jsonfile", cache_connection=connection, **more)
 
 
-def short(names: list[str]) -> list[str]:
-    return sorted(name.partition(".")[0] for name in names)
-
-
 def members(found: dict[str, Any], group: str) -> list[str]:
-    return short(found.get(group, {}).get("hosts", []))
+    return sorted(name.partition(".")[0] for name in found.get(group, {}).get("hosts", []))
 
 
-def test_the_graph_of_a_cloudera_cluster(cloudera: Cloudera, tmp_path: Path) -> None:
-    graph = Site(tmp_path, cloudera).run("--graph")
-    lines = [line.replace("  ", "").replace("|", "").replace(".example.com", "") for line in graph.stdout.splitlines()]
-    assert lines[0] == "@all:"
-    expected = (
-        "@ungrouped: spare01 @cdsw_hosts: cdsw01 @data_nodes: data01 data02 @edge_nodes: edge01 @masters: master01"
-    )
-    assert sorted(lines[1:]) == sorted(f"--{line}" for line in expected.split())
-    assert graph.stderr == ""
-
-
-def test_the_variables_that_the_roles_read(cloudera: Cloudera, tmp_path: Path) -> None:
+def test_the_groups_of_a_cloudera_cluster_and_the_variables_that_the_roles_read(
+    cloudera: Cloudera, tmp_path: Path
+) -> None:
     cloudera.all_hosts["parcels_directory"] = "/data/parcels"
-    host_variables = Site(tmp_path, cloudera).list()["_meta"]["hostvars"]
+    site = Site(tmp_path, cloudera)
+    inventory = site.list()
+    assert {group: members(inventory, group) for group in inventory["all"]["children"]} == {
+        "ungrouped": ["spare01"],
+        "cdsw_hosts": ["cdsw01"],
+        "data_nodes": ["data01", "data02"],
+        "edge_nodes": ["edge01"],
+        "masters": ["master01"],
+    }
+    assert site.said == ""
+    host_variables = inventory["_meta"]["hostvars"]
     edge = host_variables["edge01.example.com"]
     assert edge["hadoop_client_hadoop_home"] == "/data/parcels/CDH/lib/hadoop"
     assert edge["hadoop_client_conf_dir"] == "/etc/hadoop/conf"
@@ -137,19 +134,17 @@ def test_what_the_server_sends_is_no_template(cloudera: Cloudera, tmp_path: Path
     assert not (tmp_path / "owned").exists()
 
 
-def test_a_host_name_that_is_none_is_left_out_and_the_others_are_served(cloudera: Cloudera, tmp_path: Path) -> None:
+def test_a_host_whose_name_or_address_is_none_is_left_out_and_the_others_are_served(
+    cloudera: Cloudera, tmp_path: Path
+) -> None:
+    """The inventory may use the address as ansible_host, an argument of ssh."""
     cloudera.hosts[1]["hostname"] = "-oProxyCommand=x"
-    site = Site(tmp_path, cloudera)
-    assert members(site.list(), "data_nodes") == ["data02"]
+    cloudera.hosts[2]["ipAddress"] = "-oProxyCommand=touch /tmp/x"
+    site = Site(tmp_path, cloudera, compose={"ansible_host": "cloudera_manager_ip"})
+    inventory = site.list()
+    assert (members(inventory, "data_nodes"), members(inventory, "edge_nodes")) == ([], ["edge01"])
     warning = "Cloudera Manager lists a host '-oProxyCommand=x' that is left out."
     assert f"{warning} It has '-oProxyCommand=x' for name, which must be a host name" in site.said
-
-
-def test_an_address_that_is_none_never_becomes_one(cloudera: Cloudera, ambari: AmbariServer, tmp_path: Path) -> None:
-    """The inventory may use it as ansible_host, an argument of ssh."""
-    cloudera.hosts[1]["ipAddress"] = "-oProxyCommand=touch /tmp/x"
-    site = Site(tmp_path, cloudera, compose={"ansible_host": "cloudera_manager_ip"})
-    assert members(site.list(), "data_nodes") == ["data02"]
     assert "for ip, which must be an IP address of another machine" in site.said
 
 
@@ -274,10 +269,9 @@ def test_a_password_from_a_vault(whole: bool, cloudera: Cloudera, tmp_path: Path
     assert members(site.list(*options), "data_nodes") == ["data01", "data02"]
 
 
-def test_an_own_ca_and_a_token(tmp_path: Path) -> None:
-    ca, certificate = make_certificates(tmp_path)
-    with serving(Cloudera(), certificate) as manager:
-        site = Site(tmp_path, manager, ca=str(ca))
+def test_an_own_ca_and_a_token(certificates: Path, tmp_path: Path) -> None:
+    with serving(Cloudera(), certificates / "server.crt", certificates / "server.key") as manager:
+        site = Site(tmp_path, manager, ca=str(certificates / "server.ca"))
         site.environment = {"CLOUDERA_MANAGER_TOKEN": "t0ken"}
         assert members(site.list(), "data_nodes") == ["data01", "data02"]
         site.write()
@@ -339,14 +333,10 @@ class Playing(Site):
     def __init__(self, directory: Path, manager: Manager, plugin: str, **options: Any) -> None:
         super().__init__(directory, manager, plugin, **options)
         (self.directory / "group_vars").mkdir()
-        variables = {
-            **ansible_programs.LOCAL,
-            "deeplearning_request": "tf1.15-cpu-py27-el7",
-            "mirror_url": "http://mirror01.example.com:8900",
-        }
+        mirror = "mirror01.example.com"
+        variables = {"deeplearning_request": "tf1.15-cpu-py27-el7", "mirror_url": f"http://{mirror}:8900"}
         (self.directory / "group_vars" / "all.yml").write_text(yaml.safe_dump(variables), encoding="utf-8")
-        hosts = {"all": {"children": {"mirror_host": {"hosts": {"mirror01.example.com": {}}}}}}
-        (self.directory / "hosts.yml").write_text(yaml.safe_dump(hosts), encoding="utf-8")
+        ansible_programs.write_inventory(self.directory / "hosts.yml", {mirror: "mirror_host"}, {mirror: {}})
 
     def site(self, *arguments: str) -> tuple[int, str]:
         completed = self.run(str(REPOSITORY / "site.yml"), *arguments, program="ansible-playbook")

@@ -9,8 +9,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import manager_server
 import pytest
+from certificates import authority
 from manager_server import PASSWORD, USER, AmbariServer, Cloudera, Manager, serving
 
 from hadoop_dl.hosts.managers import facts, server
@@ -24,7 +24,7 @@ LOGIN = Login(USER, PASSWORD)
 
 @pytest.fixture(autouse=True)
 def _directly_and_soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("no_proxy", "127.0.0.1,localhost")
+    monkeypatch.setenv("no_proxy", "127.0.0.1,127.1")
     for module in ("cloudera_manager", "ambari"):
         monkeypatch.setattr(f"hadoop_dl.hosts.managers.{module}.POLL", 0.01)
 
@@ -91,8 +91,7 @@ def test_a_name_with_any_character_stays_one_part_of_the_path(cloudera: Cloudera
 
 
 def test_one_session_for_all_requests_and_a_token_in_place_of_a_password(cloudera: Cloudera) -> None:
-    token_client = client(cloudera, Login(token="t0ken"))  # noqa: S106
-    token_client.clusters()
+    client(cloudera, Login(token="t0ken")).clusters()  # noqa: S106
     assert set(cloudera.authorizations) == {"Bearer t0ken"}
 
 
@@ -203,18 +202,17 @@ def test_a_change_is_not_redirected(cloudera: Cloudera) -> None:
     assert "nothing was changed" in sentence(lambda: client(cloudera).set_config(owner, {"a": "b"}, ""))
 
 
-def test_an_own_ca_is_the_only_one_that_counts(tmp_path: Path) -> None:
-    ca, certificate = manager_server.make_certificates(tmp_path / "site")
-    other_ca, _ = manager_server.make_certificates(tmp_path / "other")
-    with serving(Cloudera(), certificate) as manager:
-        assert len(client(manager, ca=str(ca)).clusters()) == 1
+def test_an_own_ca_is_the_only_one_that_counts(certificates: Path, tmp_path: Path) -> None:
+    ca = str(certificates / "server.ca")
+    with serving(Cloudera(), certificates / "server.crt", certificates / "server.key") as manager:
+        assert len(client(manager, ca=ca).clusters()) == 1
         request_count = len(manager.requests)
-        for options in ({"ca": str(other_ca)}, {}):
+        for options in ({"ca": str(authority(tmp_path, "other"))}, {}):
             text = sentence(client(manager, **options).clusters, Unavailable)
             assert "has a certificate that is not trusted" in text
             assert "User and password were not sent" in text
-        localhost_manager = at(manager.url.replace("127.0.0.1", "localhost"))  # the certificate does not name it
-        assert "not trusted" in sentence(client(localhost_manager, ca=str(ca)).clusters, Unavailable)
+        other_name = at(manager.url.replace("127.0.0.1", "127.1"))  # the certificate does not name it
+        assert "not trusted" in sentence(client(other_name, ca=ca).clusters, Unavailable)
         assert len(manager.requests) == request_count
         assert "Check" in sentence(client(at(manager.url.replace("https", "http"))).clusters)
 
@@ -306,12 +304,8 @@ def test_ambari_is_read_page_by_page(page: int, ambari: AmbariServer) -> None:
 
 
 def test_ambari_that_ignores_pages_does_not_hold_the_run(ambari: AmbariServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    real_answer = AmbariServer.answer
-    monkeypatch.setattr(
-        AmbariServer,
-        "answer",
-        lambda self, method, path, query, *more: real_answer(self, method, path, {"fields": ""}, *more),
-    )
+    answer = ambari.answer
+    monkeypatch.setattr(ambari, "answer", lambda method, path, query, *more: answer(method, path, {}, *more))
     assert "sends the same page again and again" in sentence(lambda: facts.ambari_facts(ambari_client(ambari, 2)))
     assert len(facts.ambari_facts(ambari_client(ambari, 4 + 1))["hosts"]) == 4
 
@@ -329,16 +323,13 @@ def test_ambaris_active_configuration(ambari: AmbariServer) -> None:
 
 
 def test_maintenance_of_a_host_on_and_off(cloudera: Cloudera, ambari: AmbariServer) -> None:
-    manager = client(cloudera)
-    for state in (True, False):
-        manager.set_maintenance(manager.host("", {"data01.example.com"}), state)
-        assert manager.maintenance(manager.host("", {"172.31.16.2"})) is state
-    manager_client = ambari_client(ambari)
-    for state in (True, False):
-        manager_client.set_maintenance(manager_client.host("demo", {"data01.example.com"}), state)
-        assert manager_client.maintenance(manager_client.host("demo", {"data01.example.com"})) is state
-    assert "has no host of the name data99" in sentence(lambda: manager_client.host("demo", {"data99"}))
-    assert "has no host of the name data99" in sentence(lambda: manager.host("", {"data99"}))
+    for manager, cluster in ((client(cloudera), ""), (ambari_client(ambari), "demo")):
+        for state in (True, False):
+            manager.set_maintenance(manager.host(cluster, {"data01.example.com"}), state)
+            assert manager.maintenance(manager.host(cluster, {"data01.example.com"})) is state
+        with pytest.raises(ManagerError, match="has no host of the name data99"):
+            manager.host(cluster, {"data99"})
+    assert client(cloudera).host("", {"172.31.16.2"})["hostname"] == "data01.example.com"
 
 
 def test_cloudera_manager_takes_the_nodemanager_alone_out_and_starts_it_again(cloudera: Cloudera) -> None:

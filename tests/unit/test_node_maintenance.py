@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 import stat
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -23,10 +24,6 @@ from hadoop_dl.data.yarn_nodes import Refused
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 SITE = b"# Hosts of the site\nretired1 retired2 # since May\n"
-
-
-def answered(name: str) -> Any:
-    return json.loads((ANSWERS / f"{name}.json").read_text(encoding="utf-8"))
 
 
 def node(name: str = "data1", state: str = "RUNNING", **values: Any) -> dict[str, Any]:
@@ -307,24 +304,31 @@ def test_a_torn_record_is_refused(site: Site) -> None:
 # What a ResourceManager answers: nodes.json has one that leaves with a container, one that runs, and a name that only the file has.
 
 
+Ask = Callable[..., decisions.Yarn]
+
+
 @pytest.fixture
-def answering(monkeypatch: pytest.MonkeyPatch) -> None:
+def ask(site: Site, monkeypatch: pytest.MonkeyPatch) -> Ask:
+    """What is read of a ResourceManager that answers with this function; more of the question."""
+
+    def read(fetch: Callable[[str], str], **more: Any) -> decisions.Yarn:
+        monkeypatch.setattr(yarn_cluster, "fetch", fetch)
+        module = python_files.load(REPOSITORY / "plugins" / "modules" / "yarn_nodes_info.py")
+        question = {"conf_dir": str(site.conf), "names": ["data1"], "record": str(site.record), **more}
+        return decisions.read(module.answer(question, ["http://rm:8088"]))
+
+    return read
+
+
+def test_what_a_real_resourcemanager_answers_is_read(site: Site, ask: Ask) -> None:
     def fetch(url: str) -> str:
         parts = {"/cluster/nodes": "nodes", "/cluster/info": "info", "/node/apps": "node_apps", "/cluster/apps": "apps"}
         (name,) = [name for part, name in parts.items() if part in url]
         return (ANSWERS / f"{name}.json").read_text(encoding="utf-8")
 
-    monkeypatch.setattr(yarn_cluster, "fetch", fetch)
-
-
-@pytest.mark.usefixtures("answering")
-def test_what_a_real_resourcemanager_answers_is_read(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     site.file.write_bytes(b"retired1\ndata1\n")
     yarn_exclude.write_record(str(site.record), {"data1": {"gpus": 0}})
-    module = python_files.load(REPOSITORY / "plugins" / "modules" / "yarn_nodes_info.py")
-    question = {"conf_dir": str(site.conf), "names": ["data1"], "applications": True, "record": str(site.record)}
-    question["together"] = ["data2.example.com", "data2"]
-    answer = decisions.read(module.answer(question, ["http://rm:8088"]))
+    answer = ask(fetch, applications=True, together=["data2.example.com", "data2"])
     assert [(host.name, host.rack) for host in answer.nodes if host.beside] == [("data2", "/default-rack")]
     assert [(host.name, host.state, host.recorded) for host in answer.nodes] == [
         ("data1", "DECOMMISSIONING", True),
@@ -336,19 +340,16 @@ def test_what_a_real_resourcemanager_answers_is_read(site: Site, monkeypatch: py
     assert decisions.drain_problem("data1", answer) is None
 
 
-def test_hadoop_2_7_is_not_asked_for_states_that_it_does_not_know(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hadoop_2_7_is_not_asked_for_states_that_it_does_not_know(ask: Ask) -> None:
     """hadoop27.json is recorded from 2.7.7: `refused` is its answer, with status 400, to DECOMMISSIONING, a state of Hadoop 2.8."""
-    answers = answered("hadoop27")
+    answers = json.loads((ANSWERS / "hadoop27.json").read_text(encoding="utf-8"))
 
     def fetch(url: str) -> str:
         if re.search("DECOMMISSIONING|SHUTDOWN", url):
             raise OSError(answers["refused"]["RemoteException"]["message"])
         return json.dumps(answers[url.rpartition("/")[2].partition("?")[0]])
 
-    monkeypatch.setattr(yarn_cluster, "fetch", fetch)
-    module = python_files.load(REPOSITORY / "plugins" / "modules" / "yarn_nodes_info.py")
-    question = {"conf_dir": str(site.conf), "names": ["data1"], "applications": False, "record": str(site.record)}
-    answer = decisions.read(module.answer({**question, "together": []}, ["http://rm:8088"]))
+    answer = ask(fetch, applications=False, together=[])
     assert [(host.name, host.state) for host in answer.nodes] == [("data1", "RUNNING"), ("retired1", "DECOMMISSIONED")]
     assert dict(answer.running) == {"": 1, "gpu": 1}
     assert "A drain requires Hadoop 2.10 or later, but YARN has 2.7.7." in str(decisions.drain_problem("data1", answer))
@@ -380,11 +381,7 @@ def test_gpus_of_a_node_are_those_that_yarn_counts() -> None:
     resources = [{"name": "vcores"}, {"name": "yarn.io/gpu", "value": 2}]
     assert yarn_nodes.gpus({"totalResource": {"resourceInformations": {"resourceInformation": resources}}}) == 2
     assert yarn_nodes.gpus({}) == 0
-
-
-def test_gpus_of_a_node_of_hadoop_2_10_are_those_in_use_and_the_rest() -> None:
-    """A ResourceManager of 2.10.2 names no totalResource."""
-    assert yarn_nodes.gpus(gpu_node("data1", 3, free=2)) == 3
+    assert yarn_nodes.gpus(gpu_node("data1", 3, free=2)) == 3  # 2.10.2 names no totalResource
 
 
 @pytest.mark.parametrize(

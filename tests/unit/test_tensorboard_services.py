@@ -24,8 +24,9 @@ NAMED = {
 SECURE = {"kerberos": {"secure": True, "web": False, "realm": "EXAMPLE.COM", "missing": []}}
 
 
-def edge(*services: dict[str, Any], **variables: Any) -> model.Host:
-    return make_host("edge1", ("edge_nodes",), changed_node(**NAMED), tensorboard_services=list(services), **variables)
+def edge(*services: dict[str, Any], node: dict[str, Any] | None = None, **variables: Any) -> model.Host:
+    node = node or changed_node(**NAMED)
+    return make_host("edge1", ("edge_nodes",), node, tensorboard_services=list(services), **variables)
 
 
 def planned(host: model.Host) -> model.Plan:
@@ -76,13 +77,12 @@ def test_in_hdfs_with_kerberos_a_service_requires_a_keytab() -> None:
     login = {"hadoop_principal": "dl@EXAMPLE.COM", "hadoop_keytab": "/etc/keytabs/dl"}
     local = {**ANNA, "directory": "/home/anna/runs"}
     for service, is_refused in ((ANNA, True), ({**ANNA, **LOGIN}, False), (local, False)):
-        host = make_host("edge1", ("edge_nodes",), secure, tensorboard_services=[service], **login)
-        assert ("requires Kerberos, but no keytab" in planned(host).failure()) is is_refused
+        failure = planned(edge(service, node=secure, **login)).failure()
+        assert ("requires Kerberos, but no keytab" in failure) is is_refused
 
 
 def test_a_stack_without_tensorboard_is_refused() -> None:
-    variables = {"deeplearning_request": "tf2.21-cpu-py311", "tensorboard_services": [ANNA]}
-    host = make_host("edge1", ("edge_nodes",), el9_node("3.11", **NAMED), **variables)
+    host = edge(ANNA, node=el9_node("3.11", **NAMED), deeplearning_request="tf2.21-cpu-py311")
     assert "requires TensorBoard, but tf2.21-cpu-py311 has none" in planned(host).failure()
 
 

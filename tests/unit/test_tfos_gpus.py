@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from resource_manager import collected, gpu_node
-from tfos_host import app, executable, start, submit, told
+from tfos_host import add_jars, app, executable, refusal, settings, submit, told
 from tfos_submit import discovery, gpus, hints, outcome, yarn
 from tfos_submit.first_error import first_error
 
@@ -25,10 +25,10 @@ STAND_IN = images.REPOSITORY / "demo/fixtures/nvidia-smi/nvidia-smi"
 
 @pytest.mark.parametrize("prefix", ["spark.yarn.appMasterEnv.", "spark.executorEnv."])
 def test_0_gpus_hides_those_of_the_hosts(prefix: str) -> None:
-    settings = told("--gpus", "0")
-    assert settings[prefix + "CUDA_VISIBLE_DEVICES"] == ""
-    assert settings[prefix + "CUDA_DEVICE_ORDER"] == "PCI_BUS_ID"
-    assert not [name for name in settings if "resource.gpu" in name]
+    properties = told("--gpus", "0")
+    assert properties[prefix + "CUDA_VISIBLE_DEVICES"] == ""
+    assert properties[prefix + "CUDA_DEVICE_ORDER"] == "PCI_BUS_ID"
+    assert not [name for name in properties if "resource.gpu" in name]
 
 
 def test_without_the_option_nothing_is_said_about_gpus() -> None:
@@ -48,9 +48,9 @@ def test_without_the_option_nothing_is_said_about_gpus() -> None:
     ],
 )
 def test_each_executor_asks_for_its_gpus(name: str, value: str) -> None:
-    settings = told("--gpus", "2", "--timeout", "600")
-    assert settings[name] == value
-    assert "spark.executorEnv.CUDA_VISIBLE_DEVICES" not in settings
+    properties = told("--gpus", "2", "--timeout", "600")
+    assert properties[name] == value
+    assert "spark.executorEnv.CUDA_VISIBLE_DEVICES" not in properties
 
 
 def test_the_script_goes_with_the_job_and_nothing_of_it_stays(host: SimpleNamespace) -> None:
@@ -91,27 +91,15 @@ def test_no_more_executors_fit_onto_a_node_than_per_node_says(
     large.update(availMemoryMB=2048, usedMemoryMB=10240)  # what others use now counts as well
     lost_node.update(state="LOST", availMemoryMB=0, usedMemoryMB=0)
     host.yarn.nodes = [small, large, lost_node]
-    host.spark_submit(f'cp "$2" {host.tmp}/settings')
     assert submit(host, *asked).code == 0
-    settings = dict(line.split(" ", 1) for line in (host.tmp / "settings").read_text().splitlines())
     names = ("spark.executor.memory", "spark.executor.memoryOverhead")
-    assert sum(int(settings[name].removesuffix("m")) for name in names) == memory
+    assert sum(int(settings(host)[name].removesuffix("m")) for name in names) == memory
 
 
 def test_per_node_without_an_answer_of_yarn_is_refused(host: SimpleNamespace) -> None:
     host.yarn.nodes = [{**gpu_node("data1", 0), "state": "LOST"}]
-    completed = submit(host, "--per-node", "1")
-    assert completed.code == 3
     words = "--per-node 1 requires the memory of YARN's nodes, but the ResourceManager names no running one"
-    assert words in completed.error
-
-
-def with_jars(host: SimpleNamespace, jars: list[str]) -> None:
-    """Spark's and Hadoop's jars, and a node with GPUs."""
-    (host.tmp / "spark/jars").mkdir()
-    for jar in jars:
-        (host.tmp / "spark/jars" / jar).write_bytes(b"jar")
-    host.yarn.nodes = [gpu_node("data1", 2)]
+    assert words in refusal(host, "--per-node", "1")
 
 
 @pytest.mark.parametrize(
@@ -124,11 +112,8 @@ def with_jars(host: SimpleNamespace, jars: list[str]) -> None:
     ],
 )
 def test_a_spark_that_would_start_without_gpus_is_refused(host: SimpleNamespace, jars: list[str], words: str) -> None:
-    with_jars(host, jars)
-    completed = submit(host, "--gpus", "1")
-    assert completed.code == outcome.NOT_READY
-    assert words in completed.error
-    assert not (host.tmp / "settings").exists()
+    add_jars(host, *jars)
+    assert words in refusal(host, "--gpus", "1")
     assert submit(host, "--gpus", "0").code == 0
 
 
@@ -142,7 +127,8 @@ def test_a_spark_that_would_start_without_gpus_is_refused(host: SimpleNamespace,
     ],
 )
 def test_a_spark_that_can_ask_for_gpus_is_taken(host: SimpleNamespace, jars: list[str]) -> None:
-    with_jars(host, jars)
+    add_jars(host, *jars)
+    host.yarn.nodes = [gpu_node("data1", 2)]
     assert submit(host, "--gpus", "1").code == 0
 
 
@@ -159,11 +145,9 @@ def test_gpus_that_yarn_has_nowhere_are_refused_before_anything_starts(
     host: SimpleNamespace, arguments: list[str], nodes: list[dict[str, Any]], fit: int
 ) -> None:
     host.yarn.nodes = nodes
-    completed = submit(host, "--gpus", "1", "--queue", "vision", *arguments)
-    assert completed.code == outcome.NOT_READY
-    assert f"(yarn.io/gpu, in queue vision) require more than YARN has: {fit} of them fit" in completed.error
-    assert f"data1 ({nodes[0]['state']}) has {yarn.node_summary(nodes[0])['total_gpus']}" in completed.error
-    assert not (host.tmp / "settings").exists()
+    text = refusal(host, "--gpus", "1", "--queue", "vision", *arguments)
+    assert f"(yarn.io/gpu, in queue vision) require more than YARN has: {fit} of them fit" in text
+    assert f"data1 ({nodes[0]['state']}) has {yarn.node_summary(nodes[0])['total_gpus']}" in text
 
 
 def test_gpus_that_others_use_are_waited_for(host: SimpleNamespace) -> None:
@@ -225,14 +209,17 @@ def container(tmp_path: Path) -> Iterator[SimpleNamespace]:
         line = process.stdout.readline() if number else ""
         return SimpleNamespace(process=process, gpus=json.loads(line)["addresses"] if line else None)
 
+    def asked(number: int) -> subprocess.CompletedProcess[str]:
+        variables = {**environment, "TFOS_GPUS": str(number)}
+        return subprocess.run([str(script)], env=variables, capture_output=True, text=True)
+
     def refused(number: int) -> str:
         """What the script says when it finds no GPU."""
-        variables = {**environment, "TFOS_GPUS": str(number)}
-        completed = subprocess.run([str(script)], env=variables, capture_output=True, text=True)
+        completed = asked(number)
         assert (completed.returncode, completed.stdout) == (1, "")
         return completed.stderr
 
-    yield SimpleNamespace(tmp=tmp_path, executor=executor, refused=refused)
+    yield SimpleNamespace(tmp=tmp_path, executor=executor, asked=asked, refused=refused)
     for process in executors:
         process.kill()
         process.communicate()
@@ -278,9 +265,7 @@ def test_an_nvidia_smi_that_hangs_ends_at_the_limit(container: SimpleNamespace) 
     script.write_text(script.read_text().replace("LIMIT = 60", "LIMIT = 1"))
     (container.tmp / "nvidia-smi").write_text("#!/bin/sh\nexec sleep 30\n")
     begin = time.monotonic()
-    variables = {"PATH": f"{container.tmp}:/usr/bin:/bin", "PYSPARK_PYTHON": sys.executable, "TFOS_GPUS": "1"}
-    completed = subprocess.run([str(script)], env=variables, stdout=subprocess.PIPE)
-    assert completed.returncode != 0
+    assert container.asked(1).returncode == -signal.SIGALRM
     assert time.monotonic() - begin < 40
 
 
@@ -301,12 +286,12 @@ def test_the_device_of_a_gpu_is_the_one_with_its_minor_number() -> None:
 DRIVER_CONTAINER = "container_1_0001_01_000001"
 
 
-def cluster_run(host: SimpleNamespace, text: str, *arguments: str, script: str = "") -> SimpleNamespace:
+def cluster_run(host: SimpleNamespace, text: str, *arguments: str) -> SimpleNamespace:
     """A job in cluster mode: `yarn logs` prints the text, the script has --out out.json."""
     (host.tmp / "logs.txt").write_text(text)
     executable(host.tmp / "hadoop/bin/yarn", f'#!/bin/sh\necho "$*" >> {host.tmp}/yarn.log\ncat {host.tmp}/logs.txt\n')
     host.yarn.application = app("FINISHED", -1)
-    host.spark_submit(script or f'cat "$2" > {host.tmp}/settings; echo "$*" > {host.tmp}/command; sleep 1')
+    host.spark_submit(f'cat "$2" > {host.tmp}/settings; echo "$*" > {host.tmp}/command; sleep 1')
     return submit(host, "--deploy-mode", "cluster", *arguments, of_script=("--out=out.json",))
 
 
@@ -320,9 +305,8 @@ def test_the_drivers_output_and_the_result_come_from_the_collected_logs(host: Si
     assert (completed.code, completed.output) == (0, "RESULT 1\n"), completed.error
     assert (host.tmp / "out.json").read_text() == '{"name": "\u00e9"}\n'
     assert "--out=<LOG_DIR>/out.json" in (host.tmp / "command").read_text()
-    settings = (host.tmp / "settings").read_text()
-    assert "spark.submit.deployMode cluster\n" in settings
-    assert "spark.driver.memoryOverhead 2048m\n" in settings
+    assert settings(host)["spark.submit.deployMode"] == "cluster"
+    assert settings(host)["spark.driver.memoryOverhead"] == "2048m"
 
 
 def test_a_result_that_nobody_wrote_is_a_failure(host: SimpleNamespace) -> None:
@@ -332,22 +316,8 @@ def test_a_result_that_nobody_wrote_is_a_failure(host: SimpleNamespace) -> None:
 
 
 def test_a_result_that_the_script_is_not_told_of_is_refused(host: SimpleNamespace) -> None:
-    completed = submit(host, "--result", "other.json")
-    assert completed.code == outcome.NOT_READY
-    assert "--result other.json must be one of the script's own arguments" in completed.error
-
-
-def test_an_interrupted_job_in_the_cluster_is_ended(host: SimpleNamespace) -> None:
-    host.yarn.application = app("RUNNING", 3)
-    host.spark_submit(f"echo $$ > {host.tmp}/pid; exec sleep 60")
-    process = start(host, "--deploy-mode", "cluster")
-    while not (host.tmp / "pid").exists():
-        time.sleep(0.1)
-    time.sleep(0.5)
-    process.send_signal(signal.SIGTERM)  # as Ctrl-C; a shell's background commands ignore SIGINT
-    process.communicate(timeout=30)
-    assert process.returncode == outcome.INTERRUPTED
-    assert "application -kill application_1_0001" in (host.tmp / "yarn.log").read_text()
+    words = "--result other.json must be one of the script's own arguments"
+    assert words in refusal(host, "--result", "other.json")
 
 
 # As the demo printed them (Spark 3.5.8).

@@ -86,11 +86,8 @@ def test_a_container_of_the_master_ends_the_waiting(capsys: pytest.CaptureFixtur
     assert reports(Cluster(application(1, "ACCEPTED")), (41, job), capsys=capsys) == []
 
 
-@pytest.mark.parametrize(
-    ("earlier", "words"), [(0, "No application that"), (1, "1 application that"), (2, "2 applications that")]
-)
-def test_a_place_is_a_sentence(earlier: int, words: str) -> None:
-    assert waiting.place(earlier).startswith(words)
+def test_one_earlier_application_is_no_plural() -> None:
+    assert waiting.place(1).startswith("1 application that")
 
 
 def test_a_queue_may_have_its_path() -> None:

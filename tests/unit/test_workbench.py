@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import host_modules
 import pytest
 from ansible.module_utils.hadoop_dl_host import cdsw_settings, host_reader
 from ansible_programs import REPOSITORY
+from test_cdsw_modules import DRIVERS, SAMPLE, WANTED
 from test_plan import changed_node, make_host
 from trees import write
 
@@ -18,9 +18,6 @@ from hadoop_dl.plan import model as plan_model
 from hadoop_dl.plan.components import COMPONENTS
 from hadoop_dl_dev.invented_hosts import after
 
-SAMPLE = REPOSITORY / "demo/cdsw/cdsw.conf"
-DRIVERS = "/var/lib/nvidia-docker/volumes/nvidia_driver"
-WANTED = {"NVIDIA_GPU_ENABLE": "true", "NVIDIA_LIBRARY_PATH": f"{DRIVERS}/418.67"}
 DOCKER: dict[str, Any] = {"runtimes": [], "daemon_json_problem": None, "packages": {}}
 GPUS = {"gpus": [{"vendor": "10de", "device": "15f8"}] * 2, "installed": "418.67", "driver": "418.67"}
 LISTENS = "Main:\n  +-- 0.0.0.0/0 3 0 5\n           |-- 192.0.2.10\n              /32 host LOCAL\nLocal:\n"
@@ -47,9 +44,8 @@ def test_an_installation_from_the_rpm_is_read_without_its_secrets(
 ) -> None:
     packages = "cloudera-data-science-workbench 1.4.0.431664-1\nnvidia-docker 1.0.1-1\n"
     monkeypatch.setattr(host_reader.Reader, "output", lambda self, argv, accepted: packages)
-    conf = SAMPLE.read_text(encoding="utf-8").replace('PATH=""', f'PATH="{DRIVERS}/418.67" # ours')
     files = {
-        "/etc/cdsw/config/cdsw.conf": conf,
+        "/etc/cdsw/config/cdsw.conf": SAMPLE.replace('PATH=""', f'PATH="{DRIVERS}/418.67" # ours'),
         "/usr/bin/rpm": "",
         "/proc/net/fib_trie": LISTENS,
         f"{DRIVERS}/418.67/lib64/libcuda.so.418.67": "",
@@ -191,12 +187,6 @@ def test_a_driver_that_comes_changes_the_path() -> None:
     assert site_plan.restarts
 
 
-def test_a_host_that_is_done_needs_nothing() -> None:
-    host = cdsw_host(settings=WANTED)
-    second_plan = made(after(host, made(host)))
-    assert not {"cdsw", "container_runtime"} & set(second_plan.hosts["cdsw1"]["needs"])
-
-
 @pytest.mark.parametrize(
     ("record", "pending"),
     [('{"before": {}, "restart_pending": true}', True), ('{"before": {}}', False), ("[]", False), ("{", False)],
@@ -228,9 +218,9 @@ def test_the_master_takes_part_in_a_run_for_a_worker() -> None:
     assert [name for name, part in second_plan.hosts.items() if "cdsw" in part["needs"]] == []
 
 
-@pytest.mark.parametrize("permission", ["cdsw_restart_allowed", "container_runtime_reload_allowed"])
-def test_a_permission_that_was_given_for_one_run_is_no_reason_for_another(permission: str) -> None:
-    first = made(cdsw_host(settings=WANTED, variables={permission: True}))
+@pytest.mark.parametrize("permissions", [[], ["cdsw_restart_allowed"], ["container_runtime_reload_allowed"]])
+def test_a_host_that_is_done_needs_nothing_also_without_the_permissions_of_that_run(permissions: list[str]) -> None:
+    first = made(cdsw_host(settings=WANTED, variables=dict.fromkeys(permissions, True)))
     second_plan = made(after(cdsw_host(settings=WANTED), first))
     assert not {"cdsw", "container_runtime"} & set(second_plan.hosts["cdsw1"]["needs"])
 
@@ -307,32 +297,7 @@ def test_a_site_without_cdsw_and_docker_has_nothing_of_it() -> None:
     assert COMPONENTS["cdsw"].groups == ("cdsw_hosts",)
 
 
-# --- cdsw.conf and cdsw status --------------------------------------------------------------------------------------
-
-
-def conf(root: Path, **arguments: Any) -> dict[str, Any]:
-    paths = {"path": str(root / "cdsw.conf"), "record": str(root / "etc/cdsw.json")}
-    return host_modules.run("cdsw_conf", **paths, **arguments)
-
-
-@pytest.fixture
-def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    (tmp_path / "cdsw.conf").write_bytes(SAMPLE.read_bytes())
-    (tmp_path / "cdsw.conf").chmod(0o640)
-    return tmp_path
-
-
-def test_check_mode_names_the_keys_and_prints_nothing_else(site: Path) -> None:
-    result = conf(site, settings=WANTED, _ansible_check_mode=True)
-    assert (result["changed"], result["keys"]) == (True, sorted(WANTED))
-    assert "a-secret" not in str(result)
-    assert (site / "cdsw.conf").read_bytes() == SAMPLE.read_bytes()
-
-
-def test_a_value_that_a_shell_would_read_is_refused(site: Path) -> None:
-    result = conf(site, settings={"NVIDIA_LIBRARY_PATH": '/x"; reboot; "'}, _ansible_check_mode=True)
-    assert result["failed"]
-    assert "must be a key in capitals with a plain value" in result["msg"]
+# --- cdsw status ----------------------------------------------------------------------------------------------------
 
 
 def test_the_table_of_nodes_tells_the_gpus() -> None:

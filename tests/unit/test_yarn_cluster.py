@@ -22,10 +22,12 @@ class Manager:
 
     status = 200
     body: Any = None
+    address = ""
+    environment_file = ""
 
 
 @pytest.fixture
-def manager() -> Iterator[tuple[Manager, str]]:
+def manager(tmp_path: Path) -> Iterator[Manager]:
     stand_in = Manager()
 
     class Handler(Quiet):
@@ -33,12 +35,12 @@ def manager() -> Iterator[tuple[Manager, str]]:
             address = urlsplit(self.path)
             states = set(parse_qs(address.query)["states"][0].split(","))
             right = address.path == "/ws/v1/cluster/apps" and {"ACCEPTED", "RUNNING", "SUBMITTED"} <= states
-            self.send_response(stand_in.status if right else 404)
-            self.end_headers()
-            self.wfile.write(stand_in.body if isinstance(stand_in.body, bytes) else json.dumps(stand_in.body).encode())
+            body = stand_in.body if isinstance(stand_in.body, bytes) else json.dumps(stand_in.body).encode()
+            self.answer(stand_in.status if right else 404, body)
 
-    with served(Handler) as address:
-        yield stand_in, address.removeprefix("http://")
+    with served(Handler) as stand_in.address:
+        stand_in.environment_file = environment_file(tmp_path, stand_in.address.removeprefix("http://"))
+        yield stand_in
 
 
 def environment_file(directory: Path, address: str) -> str:
@@ -66,34 +68,25 @@ def applications(*tags: str) -> Any:
     ],
     ids=["none", "of others", "marked", "of an earlier tfos-submit", "one without a list"],
 )
-def test_an_environment_that_an_application_names_is_needed(
-    tmp_path: Path, manager: tuple[Manager, str], body: Any, needed: set[str]
-) -> None:
-    stand_in, address = manager
-    stand_in.body = body
-    assert set(yarn_cluster.reasons([OLD, OLDER], environment_file(tmp_path, address))) == needed
+def test_an_environment_that_an_application_names_is_needed(manager: Manager, body: Any, needed: set[str]) -> None:
+    manager.body = body
+    assert set(yarn_cluster.reasons([OLD, OLDER], manager.environment_file)) == needed
 
 
 @pytest.mark.parametrize(
     ("status", "body"), [(403, b""), (200, b"<html>This is standby RM"), (200, {"no": "apps"}), (500, {})]
 )
-def test_where_yarn_does_not_tell_all_stay(
-    tmp_path: Path, manager: tuple[Manager, str], status: int, body: Any
-) -> None:
-    stand_in, address = manager
-    stand_in.status, stand_in.body = status, body
-    reasons = yarn_cluster.reasons([OLD, OLDER], environment_file(tmp_path, address))
+def test_where_yarn_does_not_tell_all_stay(manager: Manager, status: int, body: Any) -> None:
+    manager.status, manager.body = status, body
+    reasons = yarn_cluster.reasons([OLD, OLDER], manager.environment_file)
     assert reasons == dict.fromkeys([OLD, OLDER], "YARN did not report which environments its applications need")
 
 
-def test_a_resource_manager_that_asks_for_a_ticket_keeps_all_and_is_named(
-    tmp_path: Path, manager: tuple[Manager, str]
-) -> None:
-    stand_in, address = manager
-    stand_in.status, stand_in.body = 401, b""
-    reasons = yarn_cluster.reasons([OLD, OLDER], environment_file(tmp_path, address))
+def test_a_resource_manager_that_asks_for_a_ticket_keeps_all_and_is_named(manager: Manager) -> None:
+    manager.status, manager.body = 401, b""
+    reasons = yarn_cluster.reasons([OLD, OLDER], manager.environment_file)
     assert set(reasons) == {OLD, OLDER}
-    assert f"http://{address}/ws/v1/cluster/apps requires a Kerberos ticket" in reasons[OLD]
+    assert f"{manager.address}/ws/v1/cluster/apps requires a Kerberos ticket" in reasons[OLD]
 
 
 def test_a_resource_manager_that_is_down_keeps_all_and_a_host_without_yarn_none(tmp_path: Path) -> None:
@@ -101,19 +94,16 @@ def test_a_resource_manager_that_is_down_keeps_all_and_a_host_without_yarn_none(
     assert yarn_cluster.reasons([OLD], str(tmp_path / "missing")) == {}
 
 
-def test_a_host_keeps_the_environment_of_an_application_that_waits(
-    done: Site, manager: tuple[Manager, str], tmp_path: Path
-) -> None:
+def test_a_host_keeps_the_environment_of_an_application_that_waits(done: Site, manager: Manager) -> None:
     tree = done.root / "envs" / f"{OLD}.1"
     (tree / ".deeplearning").mkdir(parents=True)
     tree.with_name(OLD).symlink_to(tree.name)
-    (tmp_path / "site").mkdir()
     (done.root / "etc").mkdir()
-    Path(environment_file(tmp_path / "site", manager[1])).rename(done.root / "etc" / "hadoop-env.sh")
-    manager[0].body = applications(yarn_cluster.mark(OLD))
+    Path(manager.environment_file).rename(done.root / "etc" / "hadoop-env.sh")
+    manager.body = applications(yarn_cluster.mark(OLD))
     assert done.activate()["spared"] == {OLD: "YARN has the application application_1_0"}
     assert tree.is_dir()
-    manager[0].body = {"apps": None}
+    manager.body = {"apps": None}
     assert done.activate()["removed"] == [OLD]
 
 

@@ -35,19 +35,31 @@ WINDOW = {
 }
 
 
-def found(*, manager: str | None = None, node: dict[str, Any] = NODE, **files: Any) -> dict[str, Any]:
+def file(settings: dict[str, str], ours: dict[str, str] | None = None, problem: str | None = None) -> dict[str, Any]:
+    """A file as the reader answers it."""
+    return {"settings": settings, "ours": ours or {}, "problem": problem}
+
+
+OWN_SCHEDULER = file({CALCULATOR: f"{CALCULATORS}.DefaultResourceCalculator"})
+
+
+def found(
+    *,
+    manager: str | None = None,
+    node: dict[str, Any] = NODE,
+    yarn_site: dict[str, Any] | None = None,
+    capacity_scheduler: dict[str, Any] | None = OWN_SCHEDULER,
+) -> dict[str, Any]:
     """A host with these files; capacity-scheduler.xml is Hadoop's own."""
-    scheduler = {"settings": {CALCULATOR: f"{CALCULATORS}.DefaultResourceCalculator"}, "ours": {}, "problem": None}
-    paths = {f"{CONF}/capacity-scheduler.xml": scheduler, **{f"{CONF}/{name}.xml": xml for name, xml in files.items()}}
-    existing_files = {path: xml for path, xml in paths.items() if xml}
+    files = {f"{CONF}/yarn-site.xml": yarn_site, f"{CONF}/capacity-scheduler.xml": capacity_scheduler}
+    existing_files = {path: content for path, content in files.items() if content}
     return {**node, "yarn": {"manager": manager, "files": existing_files}}
 
 
 def linux(site: dict[str, str] | None = None, cfg: dict[str, str] | None = None, **yarn: Any) -> dict[str, Any]:
     """A host with LinuxContainerExecutor that can isolate; site, cfg: what the site set in yarn-site.xml and in container-executor.cfg."""
-    settings = {"yarn.nodemanager.container-executor.class": LINUX_EXECUTOR, **(site or {})}
-    node = found(**{"yarn-site": {"settings": settings, "ours": {}, "problem": None}})
-    node["yarn"]["files"][CFG] = {"settings": cfg or {}, "ours": {}, "problem": None}
+    node = found(yarn_site=file({"yarn.nodemanager.container-executor.class": LINUX_EXECUTOR, **(site or {})}))
+    node["yarn"]["files"][CFG] = file(cfg or {})
     node["yarn"] |= {"executor_config": CFG, "devices": "/sys/fs/cgroup/devices", **yarn}
     return node
 
@@ -73,9 +85,6 @@ def requested(answer: model.Plan, host: str) -> str:
 def with_receipt(digest: str) -> dict[str, Any]:
     receipts = {"yarn_gpu": {"digest": digest, "problem": None}}
     return found(node=changed_node(deeplearning={**NODE["deeplearning"], "receipts": receipts}))
-
-
-WITHOUT_GPUS = changed_node(nvidia={"gpus": [], "listed": []})
 
 
 def about(sentences: list[str], word: str) -> list[str]:
@@ -153,38 +162,17 @@ def test_a_host_may_be_left_out() -> None:
 
 
 def test_a_differing_value_of_the_site_is_a_problem_of_the_plan() -> None:
-    site = {"settings": {DEVICES: "0:0"}, "ours": {}, "problem": None}
-    (problem,) = made(data(found(**{"yarn-site": site})), master()).problems
+    node = found(yarn_site=file({DEVICES: "0:0"}))
+    (problem,) = made(data(node), master()).problems
     assert problem.startswith(
         f"data1: {CONF}/yarn-site.xml must have auto for {DEVICES}, but the site has 0:0 there. It was left as it is."
     )
-    assert made(data(found(**{"yarn-site": site}), yarn_gpu_devices="0:0"), master()).problems == []
-    own_settings = {**site, "ours": {DEVICES: "0:0"}}
-    assert made(data(found(**{"yarn-site": own_settings})), master()).problems == []
+    assert made(data(node, yarn_gpu_devices="0:0"), master()).problems == []
 
 
-def test_other_words_of_a_list_are_no_problem() -> None:
-    site = {"settings": {PLUGINS: "yarn.io/fpga"}, "ours": {}, "problem": None}
-    assert made(data(found(**{"yarn-site": site})), master()).problems == []
-
-
-@pytest.mark.parametrize(
-    ("site", "words"),
-    [
-        (
-            {"settings": {"yarn.nodemanager.container-executor.class": LINUX_EXECUTOR}},
-            "LinuxContainerExecutor isolates GPUs with the controller devices of cgroup v1, which must be mounted and writable",
-        ),
-        (
-            {"problem": "be XML, but is not: mismatched tag"},
-            f"{CONF}/yarn-site.xml must be XML, but is not: mismatched tag. Correct it.",
-        ),
-    ],
-)
-def test_what_this_project_does_not_set_up_is_refused(site: dict[str, Any], words: str) -> None:
-    node = found(**{"yarn-site": {"settings": {}, "ours": {}, "problem": None, **site}})
-    (problem,) = made(data(node), master()).problems
-    assert words in problem
+@pytest.mark.parametrize("site", [file({DEVICES: "0:0"}, ours={DEVICES: "0:0"}), file({PLUGINS: "yarn.io/fpga"})])
+def test_an_own_value_and_other_words_of_a_list_are_no_problem(site: dict[str, Any]) -> None:
+    assert made(data(found(yarn_site=site)), master()).problems == []
 
 
 def test_linux_container_executor_isolates_by_the_devices_cgroup_and_the_plan_says_so() -> None:
@@ -255,7 +243,15 @@ def test_the_hierarchy_of_the_site_stays(node: dict[str, Any], hierarchy: str) -
 @pytest.mark.parametrize(
     ("node", "words"),
     [
-        (linux(devices=None), "which must be mounted and writable, but is not (Hadoop's GPU plugin cannot"),
+        (
+            linux(devices=None),
+            "LinuxContainerExecutor isolates GPUs with the controller devices of cgroup v1, which must be mounted and writable, but is not "
+            "(Hadoop's GPU plugin cannot",
+        ),
+        (
+            found(yarn_site=file({}, problem="be XML, but is not: mismatched tag")),
+            f"{CONF}/yarn-site.xml must be XML, but is not: mismatched tag. Correct it.",
+        ),
         (linux(executor_config=None), "container-executor.cfg must be where the program container-executor reads it"),
         (linux(executor_config="/opt/x/container-executor.cfg"), "but /opt/x/container-executor.cfg was found"),
         (linux({f"{CGROUPS}.mount": "true"}), f"must have false for {CGROUPS}.mount, but the site has true"),
@@ -269,18 +265,11 @@ def test_the_hierarchy_of_the_site_stays(node: dict[str, Any], hierarchy: str) -
         ),
     ],
 )
-def test_a_host_that_cannot_isolate_or_has_other_values_is_a_problem_of_the_plan(
+def test_a_host_that_cannot_isolate_or_has_other_files_is_a_problem_of_the_plan(
     node: dict[str, Any], words: str
 ) -> None:
     (problem,) = made(data(node), master()).problems
     assert words in problem
-
-
-def test_linux_container_executor_without_gpus_needs_no_cgroup() -> None:
-    node = linux(devices=None) | {"nvidia": {**NODE["nvidia"], "gpus": [], "listed": []}}
-    answer = made(data(node), master())
-    assert answer.problems == []
-    assert answer.hosts["data1"]["yarn_gpu"]["isolation"] == {}
 
 
 def test_a_manager_gets_the_settings_of_the_isolation_too() -> None:
@@ -361,9 +350,9 @@ def test_a_program_that_the_nodemanager_does_not_look_for_is_refused() -> None:
 
 def test_a_resourcemanager_with_another_scheduler_is_refused() -> None:
     scheduler = "org.apache.hadoop.yarn.server.resourcemanager.scheduler.fair.FairScheduler"
-    fair = {"settings": {"yarn.resourcemanager.scheduler.class": scheduler}, "ours": {}, "problem": None}
-    assert about(made(data(), master(found(**{"yarn-site": fair}))).problems, "must be the CapacityScheduler")
-    without = found(**{"capacity-scheduler": None})
+    fair = found(yarn_site=file({"yarn.resourcemanager.scheduler.class": scheduler}))
+    assert about(made(data(), master(fair)).problems, "must be the CapacityScheduler")
+    without = found(capacity_scheduler=None)
     assert about(made(data(), master(without)).problems, "capacity-scheduler.xml must be there")
 
 
@@ -384,9 +373,13 @@ def test_a_command_that_the_site_does_not_name_is_a_problem() -> None:
     ]
 
 
-def test_a_nodemanager_without_gpus_offers_none_and_is_named() -> None:
-    answer = made(data(found(node=WITHOUT_GPUS)), master())
-    assert answer.hosts["data1"]["yarn_gpu"]["gpu_count"] == 0
+def test_a_nodemanager_without_gpus_offers_none_needs_no_cgroup_or_label_and_is_named() -> None:
+    node = linux(devices=None) | {"nvidia": {"gpus": [], "listed": []}}
+    answer = made(data(node, **LABEL), master(scheduler(), **LABEL))
+    assert answer.problems == []
+    request = answer.hosts["data1"]["yarn_gpu"]
+    assert (request["gpu_count"], request["isolation"], request["label"]) == (0, {}, "")
+    assert answer.hosts["data1"]["yarn_node"]["label"] == ""
     assert about(answer.warnings, "data1: it has no GPU, so its NodeManager offers none.")
 
 
@@ -416,7 +409,7 @@ LABEL = {"yarn_gpu_node_label": "gpu", "yarn_gpu_node_label_queues": {"root.visi
 def scheduler(**settings: str) -> dict[str, Any]:
     """A ResourceManager's host; settings: of capacity-scheduler.xml beside QUEUES, below the root queue."""
     queue_settings = {f"{QUEUE}.{name}": value for name, value in settings.items()}
-    return found(**{"capacity-scheduler": {"settings": {**QUEUES, **queue_settings}, "ours": {}, "problem": None}})
+    return found(capacity_scheduler=file({**QUEUES, **queue_settings}))
 
 
 def test_hosts_with_gpus_get_a_label_and_queues_their_share_of_them() -> None:
@@ -447,11 +440,6 @@ def test_hosts_with_gpus_get_a_label_and_queues_their_share_of_them() -> None:
     assert requested(answer, "master1") == "yarn.io/gpu, node label gpu for root.vision"
     digest = made(data(), master(scheduler())).hosts["data1"]["digests"]["yarn_gpu"]
     assert answer.hosts["data1"]["digests"]["yarn_gpu"] != digest  # a host that gets a label, or loses it, has work
-
-
-def test_a_host_without_gpus_gets_no_label() -> None:
-    answer = made(data(found(node=WITHOUT_GPUS), **LABEL), master(scheduler(), **LABEL))
-    assert answer.hosts["data1"]["yarn_node"]["label"] == ""
 
 
 def test_a_limit_of_the_site_and_a_share_of_other_hosts_stay() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import stat
 import subprocess
 import sys
@@ -14,7 +15,7 @@ from typing import Any
 
 import pytest
 from resource_manager import serving
-from tfos_submit import options, spark
+from tfos_submit import options, outcome, spark
 
 from hadoop_dl.data import programs
 
@@ -108,7 +109,7 @@ def host(tmp_path: Path, program: Path) -> Iterator[SimpleNamespace]:
     def spark_submit(text: str) -> None:
         executable(tmp_path / "spark/bin/spark-submit", "#!/bin/sh\n" + text)
 
-    spark_submit(f'cat "$2" > {tmp_path}/settings\n')
+    spark_submit(f'cat "$2" > {tmp_path}/settings; echo "$*" > {tmp_path}/command; env > {tmp_path}/variables\n')
     host = SimpleNamespace(
         tmp=tmp_path, root=root, yarn=yarn, script=script, spark_submit=spark_submit, program=program
     )
@@ -130,9 +131,27 @@ def start(
     )
 
 
-def submit(
-    host: SimpleNamespace, *arguments: str, of_script: tuple[str, ...] = (), python: str = sys.executable
-) -> SimpleNamespace:
-    process = start(host, *arguments, of_script=of_script, python=python)
+def submit(host: SimpleNamespace, *arguments: str, **options: Any) -> SimpleNamespace:
+    process = start(host, *arguments, **options)
     output, error = process.communicate(timeout=60)
     return SimpleNamespace(code=process.returncode, output=output, error=error)
+
+
+def refusal(host: SimpleNamespace, *arguments: str) -> str:
+    """What is said of a job that is not submitted."""
+    completed = submit(host, *arguments)
+    assert completed.code == outcome.NOT_READY, completed.error
+    assert not (host.tmp / "settings").exists(), "nothing was submitted"
+    return str(completed.error)
+
+
+def settings(host: SimpleNamespace, name: str = "settings") -> dict[str, str]:
+    """What Spark was told; the last line of a name counts."""
+    return dict(re.split("[ =]", line, maxsplit=1) for line in (host.tmp / name).read_text().splitlines())
+
+
+def add_jars(host: SimpleNamespace, *names: str) -> None:
+    """Jars of the host's Spark."""
+    (host.tmp / "spark/jars").mkdir()
+    for name in names:
+        (host.tmp / "spark/jars" / name).write_bytes(b"jar")
