@@ -53,11 +53,6 @@ def test_a_branch_that_was_requested_as_nvidia_writes_it_is_the_one_that_is_inst
     assert site_plan.hosts["data1"]["stack"]["driver_branch"] == "535", site_plan.problems
 
 
-def test_without_a_wish_the_branch_is_that_of_the_stack() -> None:
-    answer = resolve({"os": "rhel-8.10", "gpu": A100, "tensorflow": "2.17"})
-    assert answer.stack["driver_branch"] == "580"
-
-
 @pytest.mark.parametrize(
     ("driver", "fits"),
     [

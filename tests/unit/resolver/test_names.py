@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
+from test_resolve import refuse
 
 from hadoop_dl.data import compat, host_facts
-from hadoop_dl.resolver import Resolution, compose, resolve
+from hadoop_dl.resolver import compose
 from hadoop_dl.resolver.gpus import Gpu, find_gpu
 from hadoop_dl.resolver.hosts import System, find_system
 
 DATA = compat.load()
-
-
-def refuse(**request: Any) -> Resolution:
-    resolution = resolve(request)
-    assert resolution.status == "conflict", resolution.stack
-    return resolution
 
 
 @pytest.mark.parametrize(

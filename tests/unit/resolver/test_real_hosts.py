@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -12,13 +11,12 @@ from typing import Any
 import agreement
 import pytest
 import yaml
+from test_cli import STACK, run
 
 from hadoop_dl.cli import stack_hosts
-from hadoop_dl.cli.stack import main
 from hadoop_dl.resolver import resolve
 from hadoop_dl_dev import invented_hosts
 
-STACK = Path(__file__).resolve().parents[3] / "scripts" / "stack"
 LOCAL = {"ansible_connection": "local", "ansible_become": False, "ansible_python_interpreter": sys.executable}
 
 
@@ -27,12 +25,6 @@ def written(path: Path, system: str, gpu: str, hadoop: str, driver: str, **chang
     facts = invented_hosts.answer(agreement.parts(system, gpu, hadoop, driver))
     path.write_text(json.dumps({"changed": False, "facts": {**facts, **changed}}), encoding="utf-8")
     return path
-
-
-def run(line: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
-    status = main(shlex.split(line))
-    streams = capsys.readouterr()
-    return status, streams.out, streams.err
 
 
 @pytest.mark.parametrize(
