@@ -25,7 +25,13 @@ NESTED = {
     if name not in inputs.reserved(REPOSITORY)
 }
 ROLES = sorted(path.parent.parent.name for path in REPOSITORY.glob("roles/[a-z]*/meta/argument_specs.yml"))
-ARCHIVE = {"file": "files/cudnn.tgz", "sha256": "0" * 64}
+SHA256 = "0" * 64
+ARCHIVE = {"file": "files/cudnn.tgz", "sha256": SHA256}
+PACKAGES: dict[str, Any] = {
+    "name": "el9",
+    "packages": ["bazel"],
+    "repositories": {"http://repo/el9": "keys/nvidia.asc"},
+}
 DATE = datetime.date(2026, 1, 1)
 ODD: list[Any] = [
     *(None, True, 0, -1, 10.1, math.nan, "", "³", "maybe", "a\nb", "x" * 300, "x" * 5000, [], [None], [[]], [{}], {}),
@@ -58,7 +64,7 @@ def problems(**variables: Any) -> list[str]:
         ("nccl_versions", [{"version": "2.4.8", "cuda": "10"}], "a list of mappings"),
         ("upgrade_driver_wait", "soon", "must be a whole number"),
         ("nccl_tarballs", {"2.18.5": {"file": "x.tgz"}}, "file: …, sha256: …"),
-        ("cudnn_tarballs", {"8.9.7.29": {"sha256": "0" * 64}}, "file: …, sha256: …"),
+        ("cudnn_tarballs", {"8.9.7.29": {"sha256": SHA256}}, "file: …, sha256: …"),
         ("cudnn_tarballs", {8.9: ARCHIVE}, "keys are text in quotes"),
         ("cudnn_source", "Tarball", "must be package or tarball"),
         ("nvidia_driver_state", "gone", "must be present or absent"),
@@ -103,6 +109,117 @@ def test_a_wrong_value_is_refused_with_its_name_and_what_is_accepted(name: str, 
     assert problem.startswith(f"{name} ")
     assert words in problem
     assert "secret" not in problem
+
+
+# Values that a site may write by mistake, and that a role would refuse later or not at all.
+HARMFUL: list[tuple[str, Any]] = [
+    ("upgrade_canary_user", "root"),
+    ("upgrade_canary_user", ""),
+    ("upgrade_canary_user", "-c id"),
+    ("upgrade_canary_user", "a;id"),
+    ("upgrade_canary_command", ""),
+    ("upgrade_canary_command", "  "),
+    ("upgrade_canary", 0),
+    ("upgrade_canary", ["data1", "data1"]),
+    ("upgrade_canary", "data1;x"),
+    ("upgrade_canary", True),
+    ("tensorflow_build_root", "/opt/hadoop"),
+    ("tensorflow_build_source", {"file": "x"}),
+    ("tensorflow_build_source", {"file": "http://me:pw@host/x", "sha256": SHA256}),
+    ("tensorflow_build_source", {"bundle": "x"}),
+    ("tensorflow_build_archives", {"../x": ARCHIVE}),
+    ("tensorflow_build_archives", {"x.tgz": {"file": "", "sha256": SHA256}}),
+    ("tensorflow_build_archives", {"x.tgz": {"file": "x", "sha256": "0"}}),
+    ("tensorflow_build_capabilities", ["7"]),
+    ("tensorflow_build_capabilities", ["7.0", "7.0"]),
+    ("tensorflow_build_flags", ["//tensorflow:all"]),
+    ("tensorflow_build_path", ["bin"]),
+    ("tensorflow_build_compiler", "gcc -O3"),
+    ("tensorflow_build_answers", {"TF NEED": "1"}),
+    ("tensorflow_build_answers", {"TF_NEED": ["1"]}),
+    ("tensorflow_build_tag", "--upload-pack=id"),
+    ("mirror_files", {"../../etc/x": ARCHIVE}),
+    ("mirror_files", {".hidden": ARCHIVE}),
+    ("mirror_files", {"x": {"url": "http://x", "sha256": SHA256}}),
+    ("mirror_root", "/srv/50%m"),
+    ("mirror_root", "/srv/two words"),
+    ("mirror_root", "/srv/./"),
+    ("mirror_url", "http://mirror1:89000"),
+    ("mirror_url", "http://mirror1:http"),
+    ("mirror_url", "http://mirror1:8900/?x=1"),
+    ("mirror_index_url", "https://me:pw@artifactory/simple"),
+    ("mirror_bind", "999.0.0.1"),
+    ("mirror_bind", "--root=/"),
+    ("mirror_login", {"user": "svc"}),
+    ("mirror_login", {"user": "svc", "password": "x", "token": "y"}),
+    ("mirror_login", {"username": "svc", "password": "x"}),
+    ("mirror_login", {"user": "a:b", "password": "x"}),
+    ("mirror_environment", {"HTTPS PROXY": "x"}),
+    ("mirror_environment", {"https_proxy": {"host": "x"}}),
+    ("mirror_tls_certificate", "files/mirror.pem"),
+    ("mirror_tls_key", "files/mirror.key"),
+    ("mirror_package_sets", [{**PACKAGES, "name": "../el9"}]),
+    ("mirror_package_sets", [{**PACKAGES, "name": ""}]),
+    ("mirror_package_sets", [PACKAGES, PACKAGES]),
+    ("mirror_package_sets", [PACKAGES, {**PACKAGES, "packages": ["git"]}]),
+    ("mirror_package_sets", [{**PACKAGES, "packages": []}]),
+    ("mirror_package_sets", [{**PACKAGES, "packages": ["--setopt=x"]}]),
+    ("mirror_package_sets", [{**PACKAGES, "kind": "apk"}]),
+    ("mirror_package_sets", [{**PACKAGES, "repositories": {"http://repo/el9": ""}}]),
+    ("mirror_package_sets", [{**PACKAGES, "repositories": {"http://me:pw@repo/el9": "k.asc"}}]),
+    ("mirror_package_sets", [{"name": "el9", "packages": ["x"]}]),
+    ("bazel_package", "bazel; id"),
+    ("bazel_package", ""),
+    ("bazel_files", {"newest": ARCHIVE}),
+    ("bazel_files", {"0.26.1": {"file": "x", "sha256": "y"}}),
+    ("bazel_versions", ["0.26.1", "0.26.1"]),
+    ("bazel_versions", [""]),
+    ("bazel_environment", {"JAVA HOME": "/usr"}),
+    ("bazel_repository_url", "http://me:pw@repo/el9"),
+    ("bazel_repository_url", "http://repo/el9"),
+    ("cdsw_engine_base", "engine:13\nRUN id"),
+    ("cdsw_engine_base", "engine 13"),
+    ("cdsw_engine_repository", "Engine:1"),
+    ("cdsw_engine_network", "--privileged"),
+    ("cdsw_engine_cuda_packages", ["cuda-libraries-10-0"]),
+    ("cdsw_engine_cuda_packages", ["cuda-libraries-10-0=10.0.130-1; id"]),
+    ("cdsw_engine_cuda_repository", "file:///x"),
+    ("cdsw_engine_stack", "../tf"),
+    ("cluster_manager_user", "a b"),
+    ("verify_expected_failures", ["test_everything"]),
+    ("verify_expected_failures", ["--collect-only"]),
+    ("hadoop_client_hadoop_home", "/opt/../etc"),
+    ("hadoop_client_java_versions", ["11.0"]),
+    ("tensorflowonspark_hdfs_directory", "/"),
+    ("tensorflowonspark_hdfs_directory", "/user"),
+    ("tensorflowonspark_hdfs_user", "hdfs; id"),
+    ("tensorflowonspark_spark_defaults", {"yarn.queue": "gpu"}),
+    ("tensorflowonspark_spark_defaults", {"spark.x": {"a": "b"}}),
+    ("report_directory", ""),
+    ("remove_parts", "gpu, mirrors"),
+    ("remove_parts", []),
+    ("remove_parts", ["gpu", "gpu"]),
+    ("rollback_to", "../../etc"),
+    ("deeplearning_extra_packages", ["pandas @ https://evil/pandas.whl"]),
+    ("deeplearning_extra_packages", ["git+https://evil/pandas"]),
+    ("deeplearning_extra_packages", ["dask<"]),
+    ("deeplearning_extra_packages", ["--index-url=http://x"]),
+    ("cuda_package_versions", {"8": "8.0.61"}),
+    ("cuda_package_versions", {"8.0": "newest"}),
+    ("cuda_runfiles", {"8.0": {"file": "https://me:pw@x/cuda.run", "sha256": SHA256}}),
+    ("nvidia_driver_repository_suite", ""),
+    ("nvidia_driver_repository_suite", "bookworm; id"),
+    ("nvidia_driver_runfile", "ftp://x/driver.run"),
+    ("nvidia_driver_upgrade_checks", ["everything_works"]),
+    ("environment_root", "/opt"),
+]
+
+
+@pytest.mark.parametrize(("name", "value"), HARMFUL, ids=[f"{name}={value}"[:60] for name, value in HARMFUL])
+def test_a_harmful_value_is_refused_by_its_name(name: str, value: Any) -> None:
+    refusals = problems(**{name: value})
+    assert any(name in problem for problem in refusals), refusals
+    assert not any("pw@" in problem for problem in refusals)
 
 
 @pytest.mark.parametrize(
@@ -242,9 +359,7 @@ def test_a_list_has_each_entry_once() -> None:
     assert problems(tensorflow_build_flags=["--copt", "--copt"]) == []
 
 
-@pytest.mark.parametrize(
-    "name", ["environment_path", "pip_environment", "hadoop_client_directory", "build_record", "mirror_before"]
-)
+@pytest.mark.parametrize("name", sorted(inputs.reserved(REPOSITORY)))
 def test_what_only_the_playbooks_set_is_refused_with_another_value(name: str) -> None:
     (problem,) = problems(**{name: "/etc"})
     assert problem == f"{name} must not be set: only the playbooks set it. Remove it from the inventory."
