@@ -58,7 +58,7 @@ def planned(
 
 
 @pytest.mark.parametrize(("name", "python"), LOCKS)
-def test_a_host_gets_the_components_that_its_stack_has(name: str, python: str) -> None:
+def test_a_host_gets_the_components_and_parts_that_its_stack_has(name: str, python: str) -> None:
     stack = stacks.load_stack(name)
     site_plan = planned(name, python, gpus="cuda" in stack.data)
     assert site_plan.problems == []
@@ -68,15 +68,10 @@ def test_a_host_gets_the_components_that_its_stack_has(name: str, python: str) -
     if "tensorflowonspark" in stack.data:
         expected.append("tensorflowonspark")
     assert site_plan.hosts["host1"]["needs"] == [*expected, "verify"]
-
-
-@pytest.mark.parametrize(("name", "python"), LOCKS)
-def test_a_role_of_the_environment_runs_where_the_lock_has_packages_for_it(name: str, python: str) -> None:
-    site_plan = planned(name, python, gpus="cuda" in stacks.load_stack(name).data)
-    lock = stacks.load_stack(name).lock(python)
     parts = site_plan.hosts["host1"]["parts"]
+    lock = stack.lock(python)
     assert [part for part in ("pip", "tensorflow", "keras", "tensorflowonspark") if lock.component(part)] == parts
-    assert ("keras" in parts) == ("keras" in stacks.load_stack(name).data)
+    assert ("keras" in parts) == ("keras" in stack.data)
 
 
 def test_a_stack_without_hadoop_needs_no_hadoop_client() -> None:

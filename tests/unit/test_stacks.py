@@ -71,15 +71,16 @@ def test_a_wrong_stack_file_is_told_in_a_sentence(change, sentence):
     assert sentence in " ".join(stack_problems(data, "tf1.15-py27-el7"))
 
 
-def test_a_stack_file_with_problems_is_not_loaded(tmp_path):
-    (tmp_path / "broken.yml").write_text(yaml.safe_dump({"name": "broken"}))
-    with pytest.raises(StackError, match=r"The key os is missing.*The key tensorflow is missing"):
-        load_stack("broken", tmp_path)
-
-
-def test_a_stack_file_that_is_no_yaml_is_not_loaded(tmp_path):
-    (tmp_path / "broken.yml").write_text("name: [")
-    with pytest.raises(StackError, match=r"broken.yml must be YAML, but is not"):
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("name: broken", r"The key os is missing.*The key tensorflow is missing"),
+        ("name: [", r"broken.yml must be YAML, but is not"),
+    ],
+)
+def test_a_stack_file_with_problems_is_not_loaded(tmp_path, text, sentence):
+    (tmp_path / "broken.yml").write_text(text)
+    with pytest.raises(StackError, match=sentence):
         load_stack("broken", tmp_path)
 
 
