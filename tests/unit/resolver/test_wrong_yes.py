@@ -23,13 +23,6 @@ def test_wheels_with_kernels_for_sm_90a_are_refused_on_blackwell(line: str, gpu:
     assert all(not request.get("tensorflow", "2.21") < "2.21" for request in resolution.nearest)
 
 
-@pytest.mark.parametrize("gpu", BLACKWELL)
-def test_2_21_on_blackwell_warns_about_xla(gpu: str) -> None:
-    resolution = compose({"tensorflow": "2.21", "gpu": gpu, "os": "rhel-9.4"})
-    assert resolution.ok
-    assert any("jit_compile=False" in finding.text for finding in resolution.warnings)
-
-
 @pytest.mark.parametrize(
     ("hadoop", "status"),
     [
@@ -165,10 +158,11 @@ def test_spark_2_3_runs_on_python_3_7_from_2_3_2_on(pyspark: str, python: str, f
 
 
 @pytest.mark.parametrize("gpu", BLACKWELL)
-def test_a_lock_whose_libraries_have_no_code_for_the_card_is_not_the_answer(gpu: str) -> None:
+def test_a_lock_whose_libraries_have_no_code_for_the_card_is_not_the_answer_and_xla_is_warned_of(gpu: str) -> None:
     """The locks of 2.21 pin CUDA 12.5, whose libraries end at capability 9.0; PTX of the wheel alone does not help them."""
     answer = resolve({"gpu": gpu, "os": "rhel-9.4", "tensorflow": "2.21"})
     assert (answer.name, answer.status) == ("tf2.21-cuda12.9-py311", "ok"), answer.problems
+    assert any("jit_compile=False" in finding.text for finding in answer.warnings)
     host = HostProfile(os="rhel-9.4", gpus=(gpu,), pythons=("3.11",))
     (conflict,) = try_stack(load(), load_stack("tf2.21-py311"), host).conflicts
     assert "its lock has CUDA 12.5" in conflict.message
