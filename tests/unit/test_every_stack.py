@@ -90,13 +90,6 @@ def test_a_cpu_stack_that_is_named_runs_on_a_host_with_gpus_with_a_warning(name:
     assert any(f"{name} is for the CPU" in warning and "the host has GPUs" in warning for warning in site_plan.warnings)
 
 
-def test_constraints_still_prefer_the_gpu_build_on_a_host_with_gpus() -> None:
-    site_plan = planned(
-        "tf1.15-py27-el7", "2.7", gpus=True, deeplearning_request={"tensorflow": "1.15", "python": "2.7"}
-    )
-    assert site_plan.hosts["host1"]["stack"]["name"] == "tf1.15-py27-el7"
-
-
 @pytest.mark.parametrize("name", BUILT)
 def test_a_stack_that_is_built_is_built_first(name: str) -> None:
     stack = stacks.load_stack(name)

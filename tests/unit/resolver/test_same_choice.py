@@ -55,12 +55,6 @@ def test_one_request_for_hosts_with_and_without_gpus_is_one_stack(system: str) -
     assert names[:1] == ([alone.name] if alone.name else [])
 
 
-def test_misuse_is_a_problem_of_the_plan() -> None:
-    request = {"deeplearning_request": {"tensorfow": "1"}}
-    host_target = target.target_for(request, facts("rhel-9.4", A100), ["data_nodes"])
-    assert "Did you mean tensorflow?" in host_target.problems[0]
-
-
 @pytest.mark.parametrize("python", ["3.9", "3.11"])
 def test_the_plan_takes_the_python_that_was_requested(python: str) -> None:
     request = {"tensorflow": "2.15", "python": python}
