@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from test_plan import SITE
 
 from hadoop_dl import plan
 from hadoop_dl.data import stacks, tensorflow_build
@@ -26,8 +27,6 @@ LOCKS = [
     if not stacks.load_stack(name).is_built
 ]
 BUILT = [name for name in stacks.stack_names() if stacks.load_stack(name).is_built]
-NONE = dict.fromkeys(("nvidia_driver_version", "cuda_versions", "cudnn_versions", "nccl_versions"), "none")
-SITE = {"mirror_url": "http://mirror1:8900", **NONE}
 
 
 def node(name: str, python: str, gpus: bool) -> dict[str, Any]:

@@ -267,17 +267,12 @@ def test_an_archive_that_the_role_knows_needs_no_entry_or_no_sha256(archives: di
 
 
 @pytest.mark.parametrize("role", ROLES)
-def test_every_default_of_a_role_is_accepted(role: str) -> None:
+def test_every_default_of_a_role_is_one_of_its_inputs_and_accepted(role: str) -> None:
     defaults = yaml.safe_load((REPOSITORY / "roles" / role / "defaults" / "main.yml").read_text(encoding="utf-8"))
+    assert set(defaults) == set(inputs.role_options(REPOSITORY, role))
     required_names = {name for name, entry in KNOWN.items() if entry.role == role and entry.spec.get("required")}
     optional_names = {name for name in defaults if name not in required_names | inputs.reserved(REPOSITORY)}
     assert problems(**{name: defaults[name] for name in optional_names}) == []
-
-
-@pytest.mark.parametrize("role", ROLES)
-def test_every_default_is_an_input_of_the_role(role: str) -> None:
-    defaults = yaml.safe_load((REPOSITORY / "roles" / role / "defaults" / "main.yml").read_text(encoding="utf-8"))
-    assert set(defaults) == set(inputs.role_options(REPOSITORY, role))
 
 
 def test_every_variable_that_the_playbooks_compute_from_is_an_input() -> None:

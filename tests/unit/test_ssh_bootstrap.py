@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import socket
 import stat
@@ -242,8 +243,7 @@ def test_selinux_labels_are_restored_where_there_are_any(run, server):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda server: server.home.chmod(0o777), "sshd does not accept it"),
-        (lambda server: server.home.chmod(0o777), "drwxrwxrwx"),
+        (lambda server: server.home.chmod(0o777), "sshd does not accept it.*drwxrwxrwx"),
         (lambda server: server.authorized_keys.parent.write_text("a file"), "could not be written"),
         (lambda server: (server.bin / "python3").unlink(), "needs Python 2.7 or 3"),
     ],
@@ -252,7 +252,7 @@ def test_a_host_that_lacks_something_is_told(run, server, change, words):
     change(server)
     code, results, _ = run(server)
     assert code == 2
-    assert words in problems(results)
+    assert re.search(words, problems(results))
 
 
 def test_a_changed_host_key_is_refused_whatever_was_asked(run, server, known_hosts):
