@@ -146,6 +146,9 @@ def test_lines_are_counted_by_directory_and_data_is_not(checkout):
     subprocess.run(["git", "add", "compat"], cwd=checkout, check=True)
     counts = {measure.name: measure.count for measure in structure.sizes(structure.Tree(checkout))}
     assert counts["lines_of_tests"] == 500
-    rest = [(checkout / name).read_text(encoding="utf-8") for name in (".config/structure.yml", "scripts/shell")]
-    assert counts["lines_of_rest"] == sum(text.count("\n") for text in rest)
+    assert counts["lines_of_rest"] == lines_of(checkout, ".config/structure.yml", "scripts/shell")
     assert counts["lines"] == sum(count for name, count in counts.items() if name != "lines")
+
+
+def lines_of(checkout: Path, *names: str) -> int:
+    return sum((checkout / name).read_text(encoding="utf-8").count("\n") for name in names)
