@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -100,3 +101,15 @@ def play(*arguments: str | Path, timeout: int = 120, **environment: str) -> tupl
     """Exit status and output of ansible-playbook, without line breaks."""
     completed = run("ansible-playbook", *arguments, timeout=timeout, **environment)
     return completed.returncode, " ".join((completed.stdout + completed.stderr).split())
+
+
+def play_tasks(
+    directory: Path, tasks: list[Any], inventory: Mapping[str, Any], hosts: str = "all", **environment: str
+) -> tuple[int, str]:
+    """Run these tasks on hosts that are this machine. inventory: what is below `all`."""
+    plays = [{"hosts": hosts, "gather_facts": False, "tasks": tasks}]
+    (directory / "play.yml").write_text(json.dumps(plays))
+    (directory / "hosts.yml").write_text(
+        yaml.safe_dump({"all": {**inventory, "vars": {**LOCAL, **inventory.get("vars", {})}}})
+    )
+    return play("-i", directory / "hosts.yml", directory / "play.yml", **environment)

@@ -503,13 +503,6 @@ def test_an_installation_waits_for_the_lock_and_then_names_its_holder(
     assert host.modules == []
 
 
-def test_what_repositories_do_not_have_is_refused_before_anything_is_installed() -> None:
-    host = Host()
-    with pytest.raises(AnsibleActionFail, match="no version of it"):
-        install(host, state="available")
-    assert host.modules == []
-
-
 def test_where_check_mode_has_no_repository_an_installation_is_a_change_and_a_question_is_none() -> None:
     repository = {"usable": False}
     assert install(Host(), repository=repository)["changed"] is True

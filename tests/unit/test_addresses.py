@@ -47,7 +47,8 @@ def test_directories_that_can_be_a_mirror(root: str) -> None:
     "root",
     [
         *("/", "//", "/srv", "/srv/", "/home", "/home/me/mirror", "/root", "/etc", "/usr/share/mirror", "/tmp/x"),
-        *("/srv/../etc", "/opt/deeplearning", "srv/mirror", "", None),
+        *("/srv/../etc", "/opt/deeplearning/envs", "/opt/cloudera/parcels", "/var/lib/docker/x"),
+        *("srv/mirror", "", None),
     ],
 )
 def test_directories_of_others_are_refused(root: object) -> None:

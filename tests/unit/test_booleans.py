@@ -55,13 +55,6 @@ def test_every_boolean_input_is_converted_where_it_is_used(path: Path, boolean_i
     assert [name for expression in expressions(content) for name in unconverted(expression, boolean_inputs)] == []
 
 
-def test_the_check_finds_an_input_that_is_not_converted() -> None:
-    names = {"x_allowed"}
-    assert unconverted("not x_allowed or y", names) == ["x_allowed"]
-    assert unconverted("'x_allowed is false' if x_allowed | bool else z.x_allowed", names) == []
-    assert unconverted("x_allowed | default(false) | bool", names) == []
-
-
 @pytest.mark.parametrize("text", ["false", "no", "off", "0", "False"])
 def test_a_reboot_that_the_command_line_forbids_does_not_happen(text: str) -> None:
     tasks = yaml.safe_load((REPOSITORY / "roles/nvidia_driver/tasks/reboot.yml").read_text(encoding="utf-8"))

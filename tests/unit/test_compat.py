@@ -139,10 +139,6 @@ def test_spans_begin_before_they_end() -> None:
     assert [span for span in spans if span[1] and span[2] and version(span[1]) > version(span[2])] == []
 
 
-def test_the_page_is_what_the_data_says_now() -> None:
-    assert compat_docs.PAGE.read_text(encoding="utf-8") == compat_docs.page(), "run scripts/stack docs"
-
-
 def test_another_fact_is_another_page() -> None:
     toolkits = [dict(row) for row in DATA.rows("cuda", "toolkits")]
     toolkits[0]["min_driver"] = "375.99"

@@ -13,24 +13,11 @@ from typing import Any
 import pytest
 import yaml
 from faulty_server import serving_files
+from python_files import write_script
 
 from hadoop_dl.data import stacks
 from hadoop_dl_dev.demo import artifacts, cluster, fixtures, images, inventory, prerequisites, services, tour, workbench
 from hadoop_dl_dev.demo.shell import DemoError, pipe
-
-
-@pytest.fixture
-def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of demo/ that a test may change."""
-    copy = tmp_path / "demo"
-    shutil.copytree(images.DATA, copy)
-    monkeypatch.setattr(images, "DATA", copy)
-    return copy
-
-
-def program(path: Path, text: str) -> None:
-    path.write_text(f"#!/bin/sh\n{text}\n", encoding="utf-8")
-    path.chmod(0o755)
 
 
 @pytest.mark.parametrize(
@@ -45,8 +32,10 @@ def program(path: Path, text: str) -> None:
     ],
 )
 def test_an_image_keeps_its_tag_until_something_in_it_changes(
-    data: Path, tag: Callable[[str], str], image: str, file: str, changes: bool
+    tag: Callable[[str], str], image: str, file: str, changes: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    data = shutil.copytree(images.DATA, tmp_path / "demo")
+    monkeypatch.setattr(images, "DATA", data)
     before = tag(image)
     with (data / file).open("a", encoding="utf-8") as handle:
         handle.write(f"{'0' * 64}  a/new.jar\n")
@@ -67,10 +56,9 @@ def test_an_unknown_image_lists_the_known_ones() -> None:
         images.tag("el10")
 
 
-@pytest.fixture
-def archive_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No mirror has the suite but the archive."""
-
+def test_a_suite_that_moved_is_found_in_the_archive_and_one_that_nobody_has_names_every_mirror(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def answer(url: str, timeout: float) -> object:
         if "archive" not in url:
             raise OSError("404")
@@ -78,16 +66,8 @@ def archive_alone(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(images.urllib.request, "urlopen", answer)
     monkeypatch.delenv("DEBIAN_MIRROR", raising=False)
-
-
-@pytest.mark.usefixtures("archive_alone")
-def test_a_suite_that_moved_is_found_in_the_archive() -> None:
     archive = "http://archive.example.org"
     assert images.find_mirror("bullseye", ["http://deb.example.org", archive]) == (archive, True)
-
-
-@pytest.mark.usefixtures("archive_alone")
-def test_a_suite_that_nobody_has_names_every_mirror() -> None:
     with pytest.raises(DemoError, match=r"http://one\.example: 404.*DEBIAN_MIRROR"):
         images.find_mirror("bullseye", ["http://one.example"])
 
@@ -96,13 +76,12 @@ def test_a_suite_that_nobody_has_names_every_mirror() -> None:
 def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Stand-ins that write down how they were called: mmdebstrap prints an archive, docker import takes it."""
     folder = tmp_path / "tools"
-    folder.mkdir()
     mmdebstrap = (
         'echo "mmdebstrap in $(stat -f -c %T "$TMPDIR")" >> "$CALLS"; echo archive; exit "${MMDEBSTRAP_STATUS:-0}"'
     )
-    program(folder / "mmdebstrap", mmdebstrap)
+    write_script(folder / "mmdebstrap", mmdebstrap)
     docker = 'echo "docker $*" >> "$CALLS"; if [ "$1" = import ]; then cat > /dev/null; echo sha256:new; fi'
-    program(folder / "docker", docker)
+    write_script(folder / "docker", docker)
     monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
     monkeypatch.setenv("CALLS", str(tmp_path / "calls"))
     monkeypatch.setattr(images, "CACHE", tmp_path / "cache")
@@ -254,7 +233,7 @@ def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     *) echo "Cannot connect to the Docker daemon at ${DOCKER_HOST:-unix:///var/run/docker.sock}." >&2; exit 1 ;;
 esac
 """
-    program(tmp_path / "docker", script)
+    write_script(tmp_path / "docker", script)
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("DOCKER_HOST", raising=False)
     monkeypatch.delenv("DOCKER_CONTEXT", raising=False)
@@ -263,25 +242,25 @@ esac
     return tmp_path
 
 
-def test_a_client_without_an_engine_gets_the_engine(client: Path) -> None:
+@pytest.mark.parametrize(
+    ("files", "engine"),
+    [
+        ([], ["docker.io"]),
+        (["dpkg/docker-ce-cli.list"], ["docker-ce"]),
+        (["dockerd"], []),  # it is only stopped
+    ],
+)
+def test_a_client_gets_the_engine_that_it_lacks(client: Path, files: list[str], engine: list[str]) -> None:
+    for name in files:
+        write_script(client / name, "")
     machine = prerequisites.look("demo")
-    assert not machine.engine
-    assert machine.remote_engine is None
-    assert "docker.io" in machine.packages
+    assert (machine.engine, machine.remote_engine) == (False, None)
+    assert [name for name in machine.packages if name.startswith("docker")] == engine
+
+
+def test_a_machine_without_a_client_gets_the_engine_once(client: Path) -> None:
     (client / "docker").unlink()
     assert prerequisites.look("demo").packages.count("docker.io") == 1
-
-
-def test_a_client_of_dockers_own_packages_gets_their_engine(client: Path) -> None:
-    (client / "dpkg").mkdir()
-    (client / "dpkg/docker-ce-cli.list").touch()
-    packages = prerequisites.look("demo").packages
-    assert [name for name in packages if name.startswith("docker")] == ["docker-ce"]
-
-
-def test_an_engine_that_is_only_stopped_is_not_installed_again(client: Path) -> None:
-    program(client / "dockerd", "")
-    assert "docker.io" not in prerequisites.look("demo").packages
 
 
 def test_an_engine_elsewhere_that_does_not_answer_is_named(client: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -312,7 +291,7 @@ def test_an_engine_that_does_not_start_is_reported_with_its_last_words(
     client: Path, monkeypatch: pytest.MonkeyPatch, dockerd: str, words: str
 ) -> None:
     if dockerd:
-        program(client / "dockerd", dockerd)
+        write_script(client / "dockerd", dockerd)
     monkeypatch.setattr(prerequisites, "SYSTEMD", client / "no-systemd")
     monkeypatch.setattr(prerequisites, "REPOSITORY", client)
     monkeypatch.setattr(prerequisites, "ENGINE_PID", client / "docker.pid")
@@ -414,7 +393,7 @@ def test_a_cluster_that_was_never_tried_is_refused(given: dict[str, Any], words:
 
 def test_packages_that_a_suite_lacks_come_from_another(tools: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = Path(os.environ["PATH"].partition(":")[0])
-    program(folder / "mmdebstrap", 'printf "%s\\n" "$@" >> "$CALLS"; echo archive')
+    write_script(folder / "mmdebstrap", 'printf "%s\\n" "$@" >> "$CALLS"; echo archive')
     images.make_base("el7-hadoop2")
     calls = tools.read_text(encoding="utf-8").splitlines()
     assert '--aptopt=APT::Default-Release "trixie"' in calls
@@ -454,7 +433,7 @@ def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     *) exit 64 ;;
 esac
 """
-    program(tmp_path / "docker", script)
+    write_script(tmp_path / "docker", script)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     return tmp_path
 
@@ -518,31 +497,17 @@ def test_a_service_that_does_not_listen_yet_is_asked_again() -> None:
     assert list(answers) == []
 
 
-# Hadoop 3.3.6's answers, shortened to the keys around those that are read.
-NAMENODE = {
-    "beans": [
-        {
-            "name": "Hadoop:service=NameNode,name=FSNamesystemState",
-            "FSState": "safeMode",
-            "NumLiveDataNodes": 2,
-            "NumDeadDataNodes": 0,
-        }
-    ]
-}
-YARN = {"clusterMetrics": {"activeNodes": 1, "lostNodes": 0}}
-
-
 def test_hdfs_is_ready_when_it_accepts_writes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(services, "get", lambda *_: NAMENODE)
+    state = {"FSState": "safeMode", "NumLiveDataNodes": 2}  # of Hadoop 3.3.6, with the keys that are read
+    monkeypatch.setattr(services, "get", lambda *_: {"beans": [state]})
     assert services.hdfs_problem(cluster.Cluster(data_nodes=3)) == "2 of 3 DataNodes are live."
     assert services.hdfs_problem(cluster.Cluster(data_nodes=2)) == "the NameNode is in the state safeMode."
-    ready = {"beans": [{**NAMENODE["beans"][0], "FSState": "Operational"}]}
-    monkeypatch.setattr(services, "get", lambda *_: ready)
+    state["FSState"] = "Operational"
     assert services.hdfs_problem(cluster.Cluster(data_nodes=2)) is None
 
 
 def test_yarn_is_ready_when_every_node_manager_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(services, "get", lambda *_: YARN)
+    monkeypatch.setattr(services, "get", lambda *_: {"clusterMetrics": {"activeNodes": 1, "lostNodes": 0}})
     assert services.yarn_problem(cluster.Cluster(data_nodes=2)) == "1 of 2 NodeManagers are active."
     assert services.yarn_problem(cluster.Cluster(data_nodes=1)) is None
 

@@ -39,16 +39,18 @@ def root(tmp_path: Path) -> Path:
     """The host's file system."""
     for entry in EARLIER["files"]:
         path = tmp_path / entry["path"][1:]
+        path.parent.mkdir(parents=True, exist_ok=True)
         if "link" in entry:
             path.symlink_to(entry["link"])
-            os.utime(path, (entry["time"], entry["time"]), follow_symlinks=False)
         elif "time" not in entry:
             path.mkdir()
-            path.chmod(int(entry["mode"], 8))
+            continue
         else:
             path.write_bytes(base64.b64decode(entry["base64"]) if "base64" in entry else entry["text"].encode())
             path.chmod(int(entry["mode"], 8))
-            os.utime(path, (entry["time"], entry["time"]))
+        os.utime(path, (entry["time"], entry["time"]), follow_symlinks=False)
+    for directory, _, _ in os.walk(tmp_path):
+        Path(directory).chmod(0o755)
     return tmp_path
 
 

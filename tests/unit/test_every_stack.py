@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from test_plan import SITE
 
 from hadoop_dl import plan
 from hadoop_dl.data import stacks, tensorflow_build
@@ -26,8 +27,6 @@ LOCKS = [
     if not stacks.load_stack(name).is_built
 ]
 BUILT = [name for name in stacks.stack_names() if stacks.load_stack(name).is_built]
-NONE = dict.fromkeys(("nvidia_driver_version", "cuda_versions", "cudnn_versions", "nccl_versions"), "none")
-SITE = {"mirror_url": "http://mirror1:8900", **NONE}
 
 
 def node(name: str, python: str, gpus: bool) -> dict[str, Any]:
@@ -58,7 +57,7 @@ def planned(
 
 
 @pytest.mark.parametrize(("name", "python"), LOCKS)
-def test_a_host_gets_the_components_that_its_stack_has(name: str, python: str) -> None:
+def test_a_host_gets_the_components_and_parts_that_its_stack_has(name: str, python: str) -> None:
     stack = stacks.load_stack(name)
     site_plan = planned(name, python, gpus="cuda" in stack.data)
     assert site_plan.problems == []
@@ -68,15 +67,10 @@ def test_a_host_gets_the_components_that_its_stack_has(name: str, python: str) -
     if "tensorflowonspark" in stack.data:
         expected.append("tensorflowonspark")
     assert site_plan.hosts["host1"]["needs"] == [*expected, "verify"]
-
-
-@pytest.mark.parametrize(("name", "python"), LOCKS)
-def test_a_role_of_the_environment_runs_where_the_lock_has_packages_for_it(name: str, python: str) -> None:
-    site_plan = planned(name, python, gpus="cuda" in stacks.load_stack(name).data)
-    lock = stacks.load_stack(name).lock(python)
     parts = site_plan.hosts["host1"]["parts"]
+    lock = stack.lock(python)
     assert [part for part in ("pip", "tensorflow", "keras", "tensorflowonspark") if lock.component(part)] == parts
-    assert ("keras" in parts) == ("keras" in stacks.load_stack(name).data)
+    assert ("keras" in parts) == ("keras" in stack.data)
 
 
 def test_a_stack_without_hadoop_needs_no_hadoop_client() -> None:
@@ -93,13 +87,6 @@ def test_a_cpu_stack_that_is_named_runs_on_a_host_with_gpus_with_a_warning(name:
     assert site_plan.problems == []
     assert site_plan.hosts["host1"]["stack"]["name"] == name
     assert any(f"{name} is for the CPU" in warning and "the host has GPUs" in warning for warning in site_plan.warnings)
-
-
-def test_constraints_still_prefer_the_gpu_build_on_a_host_with_gpus() -> None:
-    site_plan = planned(
-        "tf1.15-py27-el7", "2.7", gpus=True, deeplearning_request={"tensorflow": "1.15", "python": "2.7"}
-    )
-    assert site_plan.hosts["host1"]["stack"]["name"] == "tf1.15-py27-el7"
 
 
 @pytest.mark.parametrize("name", BUILT)

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from test_recorded_plan import recorded
 
 from hadoop_dl import plan
 from hadoop_dl.data.report_answers import Asked, asked_of
@@ -24,8 +25,7 @@ from hadoop_dl.plan.model import Host, Plan, host_of
 from hadoop_dl_dev import report_sample
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-RECORD = Path(__file__).with_name("recorded_plan.jsonl")
-RECORDED = {entry["host"]: entry for entry in map(json.loads, RECORD.read_text(encoding="utf-8").splitlines())}
+RECORDED = {entry["host"]: entry for entry in recorded()}
 SAMPLE = int(os.environ.get("HOSTILE_ANSWERS", "150"))
 Json = dict[str, Any]
 Place = tuple[Any, ...]

@@ -11,6 +11,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+import python_files
 import yaml
 
 from hadoop_dl.data import programs
@@ -86,10 +87,7 @@ def test_the_product_is_asked_of_a_python_that_imports_nothing_from_there(gpu_ch
     from gpu_check.compute import tensorflow
     from gpu_check.host import Host
 
-    python = tmp_path / "opt/deeplearning/current/bin/python"
-    python.parent.mkdir(parents=True)
-    python.write_text('#!/bin/sh\necho "$PWD $1 $2 $3"\n', encoding="utf-8")
-    python.chmod(0o755)
+    python_files.write_script(tmp_path / "opt/deeplearning/current/bin/python", 'echo "$PWD $1 $2 $3"')
     host = Host(str(tmp_path))
     host.contained = lambda: True  # on a host root would ask as nobody, who may not enter pytest's directory
     assert tensorflow(host)[1].splitlines()[0] == "/ -E -s -c"

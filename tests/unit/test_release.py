@@ -1,32 +1,13 @@
-"""make release: what is no release, and what ansible-doc shows of the modules."""
+"""make release: what is no release."""
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-import yaml
-from clones import REPOSITORY, clone, git, with_changes
+from clones import clone, git, with_changes
 
 from hadoop_dl_dev import release
-
-KEYS = set(
-    [
-        "description",
-        "type",
-        "default",
-        "choices",
-        "required",
-        "elements",
-        "returned",
-        "sample",
-        "suboptions",
-        "contains",
-    ]
-)
 
 
 @pytest.fixture(scope="module")
@@ -51,23 +32,3 @@ def test_a_version_without_its_section_of_the_changelog_is_refused(tree: Path, t
     with pytest.raises(release.Refused, match=r"must have the section '## 99.0.0 \(YYYY-MM-DD\)'"):
         release.make(work_tree, tmp_path / "output")
     assert not (tmp_path / "output").exists()
-
-
-def documented(path: Path) -> Iterator[tuple[str, Any]]:
-    """DOCUMENTATION and RETURN of a module."""
-    for statement in ast.parse(path.read_text(encoding="utf-8")).body:
-        match statement:
-            case ast.Assign(targets=[ast.Name(id="DOCUMENTATION" | "RETURN" as name)], value=ast.Constant(value=text)):
-                yield name, yaml.safe_load(text)
-
-
-@pytest.mark.parametrize("path", sorted((REPOSITORY / "plugins/modules").glob("*.py")), ids=lambda path: path.stem)
-def test_the_sentences_about_a_module_are_whole(path: Path) -> None:
-    """A comma ends a text without quotes, and the rest becomes a key; a colon makes a mapping of it. ansible-doc shows neither."""
-    documents = dict(documented(path))
-    options = documents["DOCUMENTATION"].get("options", {}) | documents.get("RETURN", {})
-    assert {option: values.keys() - KEYS for option, values in options.items() if values.keys() - KEYS} == {}
-    texts = documents["DOCUMENTATION"]["description"]
-    for values in options.values():
-        texts = texts + (values["description"] if isinstance(values["description"], list) else [values["description"]])
-    assert [text for text in texts if not isinstance(text, str)] == []

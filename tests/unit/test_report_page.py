@@ -37,6 +37,11 @@ def site() -> dict[str, Any]:
     return report
 
 
+@pytest.fixture(scope="module")
+def page(site: dict[str, Any]) -> str:
+    return report_page.page(site)
+
+
 class Reader(HTMLParser):
     """Every tag with its attributes, and that each is closed in order."""
 
@@ -60,8 +65,7 @@ class Reader(HTMLParser):
         self.open.pop()
 
 
-def test_the_page_needs_no_other_file_and_no_network(site: dict[str, Any]) -> None:
-    page = report_page.page(site)
+def test_the_page_needs_no_other_file_and_no_network(page: str) -> None:
     reader = Reader(page)
     assert reader.open == []
     assert not any({"src", "href", "srcset", "data"} & set(attributes) for _, attributes in reader.tags)
@@ -69,16 +73,15 @@ def test_the_page_needs_no_other_file_and_no_network(site: dict[str, Any]) -> No
     assert re.findall(r"@import|url\(|fetch\(|XMLHttpRequest|innerHTML|eval\(", page) == []
 
 
-def test_the_page_is_complete_without_its_script(site: dict[str, Any]) -> None:
-    reader = Reader(report_page.page(site))
+def test_the_page_is_complete_without_its_script(page: str) -> None:
+    reader = Reader(page)
     bodies = [attributes for tag, attributes in reader.tags if tag == "tbody"]
     assert len(bodies) == COUNT
     assert [body for body in bodies if "hidden" in body] == []
     assert any(attributes.get("class") == "controls" and "hidden" in attributes for _, attributes in reader.tags)
 
 
-def test_only_the_pages_own_script_and_style_may_act(site: dict[str, Any]) -> None:
-    page = report_page.page(site)
+def test_only_the_pages_own_script_and_style_may_act(page: str) -> None:
     (policy,) = [attributes["content"] for tag, attributes in Reader(page).tags if "http-equiv" in attributes]
     (script,), (style,) = (re.findall(rf"<{tag}>(.*?)</{tag}>", page, re.S) for tag in ("script", "style"))
     expected = {"default-src 'none'", f"script-src '{report_page.source_hash(script)}'"}
@@ -87,15 +90,13 @@ def test_only_the_pages_own_script_and_style_may_act(site: dict[str, Any]) -> No
     assert not [attributes for _, attributes in Reader(page).tags if any(name.startswith("on") for name in attributes)]
 
 
-def test_what_hosts_answered_is_text(site: dict[str, Any]) -> None:
-    page = report_page.page(site)
+def test_what_hosts_answered_is_text(page: str) -> None:
     assert HOSTILE not in page
     assert page.count(html.escape(HOSTILE).replace("&quot;", "&#34;")) >= 4
     assert "data-test=hostile>window" not in page
 
 
-def test_a_state_is_told_by_a_word_and_a_mark_too(site: dict[str, Any]) -> None:
-    page = report_page.page(site)
+def test_a_state_is_told_by_a_word_and_a_mark_too(page: str) -> None:
     for state, (_, mark, word) in report_page.LOOKS.items():
         assert f'<span class="mark" aria-hidden="true">{mark}</span> {state}</span>' in page
         assert word in page
@@ -112,10 +113,10 @@ def test_it_is_printed_without_its_controls_and_follows_the_readers_colours() ->
 
 
 @pytest.fixture(scope="module")
-def served(site: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, list[str]]]:
+def served(page: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, list[str]]]:
     """The page and what uses it on loopback, and the paths that are asked for."""
     directory = tmp_path_factory.mktemp("page")
-    (directory / "report.html").write_text(report_page.page(site), encoding="utf-8")
+    (directory / "report.html").write_text(page, encoding="utf-8")
     for name in ("report_page_driver.html", "report_page_driver.js"):
         shutil.copy(HERE / name, directory)
     accessed_paths: list[str] = []

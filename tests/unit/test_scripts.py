@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+import python_files
 
 SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
 COMMANDS = sorted(path.name for path in SCRIPTS.iterdir() if not path.name.startswith("_"))
@@ -33,11 +34,9 @@ def test_the_first_answer_without_a_network_says_what_to_install(tmp_path: Path)
     shutil.copy(SCRIPTS / "stack", clone / "scripts")
     (clone / "requirements.lock").write_text("pyyaml==1\n", encoding="utf-8")
     programs = tmp_path / "programs"
-    programs.mkdir()
-    fake = "#!/bin/sh\ncase \"$*\" in *yaml*|*venv*) echo 'no such thing' >&2; exit 1 ;; esac\n"
+    fake = "case \"$*\" in *yaml*|*venv*) echo 'no such thing' >&2; exit 1 ;; esac"
     for name in ("python3", "python3.12", "python3.11", "python3.10"):
-        (programs / name).write_text(fake, encoding="utf-8")
-        (programs / name).chmod(0o755)
+        python_files.write_script(programs / name, fake)
     completed = subprocess.run(
         [str(clone / "scripts/stack"), "resolve"],
         env={"PATH": f"{programs}:{os.environ['PATH']}"},

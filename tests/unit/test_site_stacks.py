@@ -240,8 +240,7 @@ def test_a_stack_of_the_site_is_no_inventory(tmp_path):
     """Ansible reads every file below an inventory's directory as hosts, unless ansible.cfg says otherwise."""
     (tmp_path / "hosts.yml").write_text("all: {hosts: {data1: }}\n")
     (tmp_path / "stacks" / "locks").mkdir(parents=True)
-    shutil.copy(load_stack(BASE).lock_path("3.11"), tmp_path / "stacks" / "locks")
-    shutil.copy(stacks.DIRECTORY / f"{BASE}.yml", tmp_path / "stacks")
+    copy_stack(tmp_path / "stacks", "ours-el9")
     completed = ansible_programs.run("ansible-inventory", "-i", tmp_path, "--list")
     assert json.loads(completed.stdout)["all"]["children"] == ["ungrouped"]
     assert json.loads(completed.stdout)["ungrouped"]["hosts"] == ["data1"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import socket
 import stat
@@ -15,6 +16,7 @@ from pathlib import Path
 
 import paramiko
 import pytest
+from python_files import write_script
 
 from hadoop_dl.cli.ssh_bootstrap import cli, connections, credentials, host_keys, model, targets
 from hadoop_dl.cli.ssh_bootstrap.model import Misuse
@@ -45,9 +47,7 @@ class FakeHost(paramiko.ServerInterface):
         threading.Thread(target=self._serve, daemon=True).start()
 
     def tool(self, name: str, script: str) -> None:
-        path = self.bin / name
-        path.write_text(f"#!/bin/sh\n{script}\n")
-        path.chmod(0o755)
+        write_script(self.bin / name, script)
 
     @property
     def authorized_keys(self) -> Path:
@@ -188,6 +188,9 @@ def test_a_bare_host_gets_the_key_and_is_described(run, server, keypair, known_h
     assert host_keys.fingerprint(server.host_key) in output
     assert known_hosts.read_text().startswith(f"[127.0.0.1]:{server.port} ecdsa-sha2-nistp256 ")
     assert mode(known_hosts) == 0o600
+    subprocess.run(
+        ["ssh-keygen", "-f", known_hosts, "-F", f"[127.0.0.1]:{server.port}"], check=True
+    )  # OpenSSH finds it
 
 
 def test_a_second_run_changes_nothing_and_needs_no_password(run, server, known_hosts):
@@ -240,8 +243,7 @@ def test_selinux_labels_are_restored_where_there_are_any(run, server):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda server: server.home.chmod(0o777), "sshd does not accept it"),
-        (lambda server: server.home.chmod(0o777), "drwxrwxrwx"),
+        (lambda server: server.home.chmod(0o777), "sshd does not accept it.*drwxrwxrwx"),
         (lambda server: server.authorized_keys.parent.write_text("a file"), "could not be written"),
         (lambda server: (server.bin / "python3").unlink(), "needs Python 2.7 or 3"),
     ],
@@ -250,7 +252,7 @@ def test_a_host_that_lacks_something_is_told(run, server, change, words):
     change(server)
     code, results, _ = run(server)
     assert code == 2
-    assert words in problems(results)
+    assert re.search(words, problems(results))
 
 
 def test_a_changed_host_key_is_refused_whatever_was_asked(run, server, known_hosts):
@@ -421,9 +423,7 @@ def test_a_private_or_a_binary_key_is_never_installed(tmp_path, keypair, capsys,
 
 
 def test_an_executable_vault_password_file_is_run(tmp_path):
-    path = tmp_path / "opener.sh"
-    path.write_text("#!/bin/sh\necho opener\n")
-    path.chmod(0o755)
+    path = write_script(tmp_path / "opener.sh", "echo opener")
     assert credentials.vault_secret(path) == "opener"
     path.chmod(0o644)
     assert credentials.vault_secret(path) == "#!/bin/sh\necho opener"
@@ -537,8 +537,3 @@ def test_a_vault_that_cannot_be_used_is_refused(vault, tmp_path):
 def test_misuse_exits_with_1_and_contacts_nobody(arguments, capsys):
     assert cli.main(arguments) == 1
     assert "bootstrap_ssh: " in capsys.readouterr().err
-
-
-def test_openssh_finds_what_was_recorded(run, server, known_hosts):
-    run(server)
-    subprocess.run(["ssh-keygen", "-f", known_hosts, "-F", f"[127.0.0.1]:{server.port}"], check=True)

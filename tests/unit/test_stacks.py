@@ -11,14 +11,18 @@ from hadoop_dl.data import stacks
 from hadoop_dl.data.locks import StackError
 from hadoop_dl.data.stacks import UnknownStack, load_stack, stack_names, stack_problems
 
+MIRROR = Path(__file__).resolve().parents[2] / "roles/mirror/meta/argument_specs.yml"
+OPTIONS = yaml.safe_load(MIRROR.read_text(encoding="utf-8"))["argument_specs"]["main"]["options"]
+OF_MIRROR = ArgumentSpecValidator({"mirror_artifacts": OPTIONS["mirror_artifacts"]})
 PAIRS = [(name, python) for name in stack_names() for python in load_stack(name).pythons]
 
 
 @pytest.mark.parametrize(("name", "python"), PAIRS)
-def test_every_artifact_has_a_place_a_hash_and_a_size(name, python):
+def test_every_artifact_has_a_place_a_hash_and_a_size_and_the_role_mirror_accepts_it(name, python):
     artifacts = load_stack(name).artifacts(python)
     assert all(len(a["sha256"]) == 64 and a["size"] > 0 and a["folder"] in ("wheels", "files") for a in artifacts)
     assert len({(a["folder"], a["name"]) for a in artifacts}) == len(artifacts)
+    assert OF_MIRROR.validate({"mirror_artifacts": artifacts}).error_messages == []
 
 
 @pytest.mark.parametrize("name", [name for name in stack_names() if "tensorflowonspark" in load_stack(name).data])
@@ -71,22 +75,14 @@ def test_a_wrong_stack_file_is_told_in_a_sentence(change, sentence):
     assert sentence in " ".join(stack_problems(data, "tf1.15-py27-el7"))
 
 
-def test_a_stack_file_with_problems_is_not_loaded(tmp_path):
-    (tmp_path / "broken.yml").write_text(yaml.safe_dump({"name": "broken"}))
-    with pytest.raises(StackError, match=r"The key os is missing.*The key tensorflow is missing"):
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("name: broken", r"The key os is missing.*The key tensorflow is missing"),
+        ("name: [", r"broken.yml must be YAML, but is not"),
+    ],
+)
+def test_a_stack_file_with_problems_is_not_loaded(tmp_path, text, sentence):
+    (tmp_path / "broken.yml").write_text(text)
+    with pytest.raises(StackError, match=sentence):
         load_stack("broken", tmp_path)
-
-
-def test_a_stack_file_that_is_no_yaml_is_not_loaded(tmp_path):
-    (tmp_path / "broken.yml").write_text("name: [")
-    with pytest.raises(StackError, match=r"broken.yml must be YAML, but is not"):
-        load_stack("broken", tmp_path)
-
-
-@pytest.mark.parametrize(("name", "python"), PAIRS)
-def test_the_role_mirror_accepts_the_artifacts_of_every_stack(name, python):
-    path = Path(__file__).resolve().parents[2] / "roles/mirror/meta/argument_specs.yml"
-    options = yaml.safe_load(path.read_text(encoding="utf-8"))["argument_specs"]["main"]["options"]
-    validator = ArgumentSpecValidator({"mirror_artifacts": options["mirror_artifacts"]})
-    artifacts = load_stack(name).artifacts(python)
-    assert validator.validate({"mirror_artifacts": artifacts}).error_messages == []

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import ansible_programs
 import pytest
 import python_files
-import yaml
-from ansible_programs import LOCAL, REPOSITORY
+from ansible_programs import REPOSITORY, play_tasks
 
 STRATEGY = REPOSITORY / "plugins" / "strategy" / "untrusted_hosts.py"
 
@@ -30,14 +27,6 @@ def test_results_that_are_no_list_of_results_are_absent(plugin: Any, results: An
     assert task_result._result == {"rc": 0}
 
 
-def play(directory: Path, tasks: list[Any], hosts: list[str], **environment: str) -> tuple[int, str]:
-    """Run these tasks on hosts that are this machine."""
-    plays = [{"hosts": "all", "gather_facts": False, "tasks": tasks}]
-    (directory / "play.yml").write_text(json.dumps(plays))
-    (directory / "hosts.yml").write_text(yaml.safe_dump({"all": {"vars": LOCAL, "hosts": dict.fromkeys(hosts, {})}}))
-    return ansible_programs.play("-i", directory / "hosts.yml", directory / "play.yml", **environment)
-
-
 @pytest.mark.parametrize(
     ("task", "strategy"),
     [
@@ -47,7 +36,7 @@ def play(directory: Path, tasks: list[Any], hosts: list[str], **environment: str
     ],
 )
 def test_another_strategy_is_refused_before_a_host_is_asked(tmp_path: Path, task: Any, strategy: str) -> None:
-    code, output = play(tmp_path, [task], ["data1"], ANSIBLE_STRATEGY=strategy)
+    code, output = play_tasks(tmp_path, [task], {"hosts": {"data1": {}}}, ANSIBLE_STRATEGY=strategy)
     assert code == 2, output
     words = "The strategy must be untrusted_hosts, with which the answers of hosts are data, but it is"
     assert f"{words} {strategy}." in output
@@ -58,7 +47,10 @@ def test_another_strategy_is_refused_before_a_host_is_asked(tmp_path: Path, task
 @pytest.mark.parametrize("strategy", ["untrusted_hosts", "ansible.legacy.untrusted_hosts"])
 def test_both_names_of_the_strategy_are_accepted(tmp_path: Path, strategy: str) -> None:
     tasks = [{"host_facts": {}}, {"checked_inputs": {"names": []}}]
-    assert "The strategy must be" not in play(tmp_path, tasks, ["data1"], ANSIBLE_STRATEGY=strategy)[1]
+    assert (
+        "The strategy must be"
+        not in play_tasks(tmp_path, tasks, {"hosts": {"data1": {}}}, ANSIBLE_STRATEGY=strategy)[1]
+    )
 
 
 def test_filters_are_loaded_once_and_not_by_every_task_of_every_host(tmp_path: Path) -> None:
@@ -68,7 +60,7 @@ def test_filters_are_loaded_once_and_not_by_every_task_of_every_host(tmp_path: P
         f"open({str(log_file)!r}, 'a').write('once\\n')\nclass FilterModule:\n    def filters(self):\n        return {{'counted': str.upper}}\n"
     )
     tasks = [{"ansible.builtin.assert": {"that": "('a' | counted) == 'A'"}}] * 2
-    hosts = ["data1", "data2", "data3"]
-    code, output = play(tmp_path, tasks, hosts, ANSIBLE_FILTER_PLUGINS=str(tmp_path / "filters"))
+    inventory = {"hosts": dict.fromkeys(("data1", "data2", "data3"), {})}
+    code, output = play_tasks(tmp_path, tasks, inventory, ANSIBLE_FILTER_PLUGINS=str(tmp_path / "filters"))
     assert code == 0, output
     assert log_file.read_text().split() == ["once"]

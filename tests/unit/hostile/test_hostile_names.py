@@ -7,22 +7,11 @@ import hashlib
 import json
 import sys
 from pathlib import Path
-from typing import Any
 
-import ansible_programs
 import driver_hosts
-import yaml
-from ansible_programs import LOCAL
+from ansible_programs import REPOSITORY, play_tasks
 
-REPOSITORY = Path(__file__).resolve().parents[3]
 NAME = "tensorflow-1.15.0-00123456789ab-cp27-cp27mu-linux_x86_64.whl"
-
-
-def play(tmp_path: Path, tasks: list[Any], hosts: dict[str, Any], **variables: Any) -> tuple[int, str]:
-    (tmp_path / "play.yml").write_text(json.dumps([{"hosts": "build1", "gather_facts": False, "tasks": tasks}]))
-    inventory = {"all": {"vars": LOCAL | variables, "children": hosts}}
-    (tmp_path / "hosts.yml").write_text(yaml.safe_dump(inventory))
-    return ansible_programs.play("-i", tmp_path / "hosts.yml", tmp_path / "play.yml")
 
 
 def publish(tmp_path: Path, content: bytes) -> tuple[int, str]:
@@ -38,11 +27,9 @@ def publish(tmp_path: Path, content: bytes) -> tuple[int, str]:
         "mirror_controller_cache": str(tmp_path / "cache"),
         "build_record": str(tmp_path / "built" / "lock.json"),
     }
-    hosts = {
-        "build_hosts": {"hosts": {"build1": {}}},
-        "mirror_host": {"hosts": {"mirror1": {"mirror_root": str(tmp_path / "mirror")}}},
-    }
-    return play(tmp_path, [include], hosts, **variables)
+    mirror = {"mirror1": {"mirror_root": str(tmp_path / "mirror")}}
+    groups = {"build_hosts": {"hosts": {"build1": {}}}, "mirror_host": {"hosts": mirror}}
+    return play_tasks(tmp_path, [include], {"vars": variables, "children": groups}, hosts="build1")
 
 
 def test_a_built_wheel_is_published_under_its_own_name(tmp_path: Path) -> None:
@@ -86,19 +73,10 @@ def test_the_system_that_a_host_answers_is_no_file_of_variables(tmp_path: Path) 
     show = {
         "ansible.builtin.debug": {"msg": "EVIL {{ evil | default('') }} {{ __nvidia_driver_repository | default('') }}"}
     }
-    tasks = [
-        {"ansible.builtin.include_role": {**role, "rolespec_validate": False}, "vars": variables},
-        {**show, "vars": variables},
-    ]
-    play = {"hosts": "all", "gather_facts": False, "environment": {"ANSWER": "{{ answer }}"}, "tasks": tasks}
-    (tmp_path / "play.yml").write_text(json.dumps([play]))
-    (tmp_path / "hosts.yml").write_text(yaml.safe_dump({"all": {"vars": LOCAL, "hosts": hosts}}))
-    _code, output = ansible_programs.play(
-        "-i",
-        tmp_path / "hosts.yml",
-        tmp_path / "play.yml",
-        ANSIBLE_LIBRARY=f"{tmp_path}/library:{REPOSITORY}/plugins/modules",
-    )
+    include = {"ansible.builtin.include_role": {**role, "rolespec_validate": False}, "vars": variables}
+    tasks = [{"block": [include, {**show, "vars": variables}], "environment": {"ANSWER": "{{ answer }}"}}]
+    library = f"{tmp_path}/library:{REPOSITORY}/plugins/modules"
+    _code, output = play_tasks(tmp_path, tasks, {"hosts": hosts}, ANSIBLE_LIBRARY=library)
     assert not (tmp_path / "evaluated").exists(), output
     assert output.count("which must be") == len(ANSWERS), output
     assert "EVIL loaded" not in output

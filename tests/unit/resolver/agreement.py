@@ -11,6 +11,7 @@ import yaml
 
 from hadoop_dl.data.compat import load
 from hadoop_dl.plan import make_plan
+from hadoop_dl.plan.model import Plan
 from hadoop_dl.resolver import Resolution, resolve
 from hadoop_dl.resolver.constraint_problem import shared_tables
 from hadoop_dl.resolver.hosts import find_system
@@ -62,6 +63,8 @@ REQUESTS: list[dict[str, Any]] = [
     {"hdfs": "true", "kafka": "true"},
     {"keras": "3"},
     {"tensorflowonspark": "none", "tensorflow": "2"},
+    {"tensorflow": "2.12"},
+    {"python": "3.11"},
 ]
 DRIVERS = ["", "", "", "410.104", "418.87.00", "430.50", "450.80.02", "470.256.02", "525.60.13", "535.183.06"]
 DRIVERS += ["550.127.05", "570.133.20", "580.95.05", "615.71.05"]
@@ -118,39 +121,36 @@ def parts(system: str, gpu: str, hadoop: str, driver: str) -> dict[str, Any]:
     }
 
 
-def disagreement(case: Case) -> str:
-    """What `resolve` and the plan say differently about one case; empty if nothing."""
-    system, gpu, hadoop, driver, request = case
-    answer = named(*case)
-    variable_lines = [line for line in answer.next if ": " in line and not line.startswith("deeplearning_request")]
-    variables = {
+def planned(system: str, gpu: str, hadoop: str, driver: str, request: Any, **variables: Any) -> Plan:
+    """The plan of one data node that has all that."""
+    site = {
         "deeplearning_request": request,
         "mirror_url": "http://mirror1:8900",
         "nvidia_license_accepted": True,
         "hadoop_client_hadoop_home": "/opt/hadoop",
-        **{name: value for line in variable_lines for name, value in yaml.safe_load(line).items()},
+        **variables,
     }
-    host = invented_hosts.host("data1", ("data_nodes",), variables, parts(system, gpu, hadoop, driver))
-    plan = make_plan([host], REPOSITORY)
+    host = invented_hosts.host("data1", ("data_nodes",), site, parts(system, gpu, hadoop, driver))
+    return make_plan([host], REPOSITORY)
+
+
+def disagreement(case: Case) -> str:
+    """What `resolve` and the plan say differently about one case; empty if nothing."""
+    answer = named(*case)
+    variable_lines = [line for line in answer.next if ": " in line and not line.startswith("deeplearning_request")]
+    plan = planned(*case, **{name: value for line in variable_lines for name, value in yaml.safe_load(line).items()})
     part = plan.hosts.get("data1", {})
     stack, python = (part.get("stack") or {}).get("name", ""), part.get("python", "")
-    if answer.ok and answer.lock:
-        if "build_tensorflow.yml" in " ".join(answer.next):
-            return (
-                ""
-                if any("build_tensorflow.yml" in problem for problem in plan.problems)
-                else f"to be built, but {plan.problems}"
-            )
-        python_problems = [problem for problem in plan.problems if "Install python" in problem]
-        if python_problems and any("install Python" in warning.text for warning in answer.warnings):
-            return ""
-        if plan.problems:
-            return f"{answer.name} ok, but the plan: {plan.problems}"
-        if (stack, python) != (answer.name, answer.stack["python"]):
-            return f"{answer.name} on {answer.stack['python']}, but the plan installs {stack} on {python}"
-        return ""
-    return (
-        ""
-        if plan.problems
-        else f"{answer.status} {answer.name} {answer.problems}, but the plan installs {stack} on {python}"
-    )
+    if not (answer.ok and answer.lock):
+        said = f"{answer.status} {answer.name} {answer.problems}, but the plan installs {stack} on {python}"
+        return "" if plan.problems else said
+    if "build_tensorflow.yml" in " ".join(answer.next):
+        told = any("build_tensorflow.yml" in problem for problem in plan.problems)
+        return "" if told else f"to be built, but {plan.problems}"
+    if plan.problems:
+        lacks_python = any("Install python" in problem for problem in plan.problems)
+        told = lacks_python and any("install Python" in warning.text for warning in answer.warnings)
+        return "" if told else f"{answer.name} ok, but the plan: {plan.problems}"
+    if (stack, python) != (answer.name, answer.stack["python"]):
+        return f"{answer.name} on {answer.stack['python']}, but the plan installs {stack} on {python}"
+    return ""

@@ -72,11 +72,6 @@ def line_of(tensorflow: str) -> Json:
     return row("tensorflow", "lines", "line", row("tensorflow", "releases", "version", tensorflow)["line"])
 
 
-def cc(text: str) -> tuple[int, int]:
-    major, minor = text.split(".")
-    return int(major), int(minor)
-
-
 def problems(request: Json, stack: Json) -> list[str]:
     return [
         *request_problems(request, stack),
@@ -106,9 +101,7 @@ def request_problems(request: Json, stack: Json) -> list[str]:
             if stack[name] is not (value == "true"):
                 reasons.append(f"{name} is {stack[name]}, and {value} was asked for")
         elif name == "driver":
-            if "." not in value and not meets(stack.get("driver_branch"), value):
-                reasons.append(f"driver branch {stack.get('driver_branch')} is not {value}")
-            if "." in value and stack.get("driver_branch") != value.partition(".")[0]:
+            if not meets(stack.get("driver_branch"), value.partition(".")[0]):
                 reasons.append(f"driver branch {stack.get('driver_branch')} is not that of {value}")
         elif name == "java":
             if not any(meets(java, value) for java in stack.get("java", [])):
@@ -185,32 +178,29 @@ def gpu_problems(request: Json, stack: Json) -> list[str]:
     """Deciding whether a GPU fits, 3 and 4."""
     reasons, line = [], line_of(stack["tensorflow"])
     for device in devices(request):
-        capability = cc(device["cc"])
+        capability = numbers(device["cc"])
         if "cuda" not in stack:
             reasons.append(f"a CPU build does not use {device['name']}")
             continue
         toolkit = row("cuda", "toolkits", "version", stack["cuda"])
         if stack["tensorflow_source"] == "built":
-            if not cc(toolkit["nvcc_min_cc"]) <= capability <= cc(toolkit["nvcc_max_cc"]):
+            if not numbers(toolkit["nvcc_min_cc"]) <= capability <= numbers(toolkit["nvcc_max_cc"]):
                 reasons.append(f"CUDA {stack['cuda']} makes no code for {device['name']}")
             continue
-        native = any(cc(sm)[0] == capability[0] and cc(sm)[1] <= capability[1] for sm in line["wheel_sm"])
-        if not native and not any(cc(ptx) <= capability for ptx in line["wheel_ptx"]):
+        native = has_code(device, stack)
+        if not native and not any(numbers(ptx) <= capability for ptx in line["wheel_ptx"]):
             reasons.append(f"the wheel has neither code nor PTX for {device['name']}")
         if not native and capability[0] > 9 and (line.get("generated_ptx") or "9.0a").endswith("a"):
             reasons.append(f"the wheel of {line['line']} has no kernels for {device['name']}")
-        if not native and capability[0] <= 9 and capability > cc(toolkit["nvcc_max_cc"]):
+        if not native and capability[0] <= 9 and capability > numbers(toolkit["nvcc_max_cc"]):
             reasons.append(f"CUDA {stack['cuda']} has no kernels for {device['name']}")
     return reasons
 
 
-def needs_ptx(request: Json, stack: Json) -> bool:
-    """Whether some GPU has no machine code in the wheel."""
-    sms = [cc(sm) for sm in line_of(stack["tensorflow"])["wheel_sm"]]
-    return stack["tensorflow_source"] == "prebuilt" and any(
-        not any(sm[0] == cc(device["cc"])[0] and sm[1] <= cc(device["cc"])[1] for sm in sms)
-        for device in devices(request)
-    )
+def has_code(device: Json, stack: Json) -> bool:
+    """Whether the wheel has machine code for this GPU; it compiles PTX for the others."""
+    major, minor = numbers(device["cc"])
+    return any(numbers(sm)[0] == major and numbers(sm)[1] <= minor for sm in line_of(stack["tensorflow"])["wheel_sm"])
 
 
 def driver_problems(request: Json, stack: Json) -> list[str]:
@@ -219,6 +209,7 @@ def driver_problems(request: Json, stack: Json) -> list[str]:
         return []
     reasons = []
     branch = row("drivers", "branches", "branch", stack["driver_branch"])
+    number = int(branch["branch"])
     toolkit = row("cuda", "toolkits", "version", stack["cuda"])
     driver = request.get("driver", "")
     system = system_of(request)
@@ -227,7 +218,7 @@ def driver_problems(request: Json, stack: Json) -> list[str]:
     floors = [floor for floor in (toolkit["min_driver"], toolkit["min_driver_minor_compat"]) if floor]
     if all(compare(version, floor) < 0 for floor in floors):
         reasons.append(f"driver {version} is older than CUDA {stack['cuda']} needs")
-    if needs_ptx(request, stack):
+    if stack["tensorflow_source"] == "prebuilt" and not all(has_code(device, stack) for device in devices(request)):
         floors = [toolkit["bundled_driver"]]
         if compare(version, toolkit["bundled_driver"]) < 0:
             reasons.append(f"driver {version} cannot compile PTX of CUDA {stack['cuda']}")
@@ -244,25 +235,22 @@ def driver_problems(request: Json, stack: Json) -> list[str]:
             reasons.append(f"driver {version} does not know {device['name']}")
         if branch["branch"] in device_row.get("not_in", ()):
             reasons.append(f"branch {branch['branch']} does not know {device['name']}")
+        if branch["verified"] and numbers(branch["min_cc"]) > numbers(device["cc"]):
+            reasons.append(f"branch {number} does not drive {device['name']}")
+        if architecture["last_driver_branch"] and number > int(architecture["last_driver_branch"]):
+            reasons.append(f"branch {number} no longer drives {device['name']}")
+        if architecture["first_driver_branch"] and number < int(architecture["first_driver_branch"]):
+            reasons.append(f"branch {number} does not yet drive {device['name']}")
+        if stack["driver_module"] == "open" and not architecture["open_kernel_module"]:
+            reasons.append(f"the open modules do not drive {device['name']}")
+        if stack["driver_module"] == "proprietary" and device["architecture"] == "Blackwell":
+            reasons.append(f"the proprietary modules do not drive {device['name']}")
     if stack["driver_min"] not in floors:
         reasons.append(f"driver_min {stack['driver_min']} is not of CUDA {stack['cuda']}")
     if system and system.startswith("rhel") and branch["verified"] and system not in branch["releases"]:
         reasons.append(f"branch {branch['branch']} is not packaged for {system}")
-    number = int(branch["branch"])
     if stack["driver_module"] == "open" and number < 515:
         reasons.append(f"branch {number} has no open modules")
-    for device in devices(request):
-        arch = row("gpus", "architectures", "cc", device["cc"])
-        if branch["verified"] and cc(branch["min_cc"]) > cc(device["cc"]):
-            reasons.append(f"branch {number} does not drive {device['name']}")
-        if arch["last_driver_branch"] and number > int(arch["last_driver_branch"]):
-            reasons.append(f"branch {number} no longer drives {device['name']}")
-        if arch["first_driver_branch"] and number < int(arch["first_driver_branch"]):
-            reasons.append(f"branch {number} does not yet drive {device['name']}")
-        if stack["driver_module"] == "open" and not arch["open_kernel_module"]:
-            reasons.append(f"the open modules do not drive {device['name']}")
-        if stack["driver_module"] == "proprietary" and device["architecture"] == "Blackwell":
-            reasons.append(f"the proprietary modules do not drive {device['name']}")
     return reasons
 
 
@@ -279,12 +267,9 @@ def package_problems(stack: Json) -> list[str]:
             reasons.append(f"bazel {stack['bazel']} is not within {bazel['min']} and {bazel['max']}")
     if "tensorflow_io" in stack:
         io = row("tensorflow_io", "releases", "version", stack["tensorflow_io"])
-        beyond = [
-            (o["tensorflow"].rpartition(".")[0], o["tensorflow_io"])
-            for o in data("tensorflow_io")["observed"]
-            if o["result"] == "ok"
-        ]
-        if io["tensorflow"] != line["line"] and (line["line"], io["version"]) not in beyond:
+        observed = [entry for entry in data("tensorflow_io")["observed"] if entry["tensorflow_io"] == io["version"]]
+        lines = [entry["tensorflow"].rpartition(".")[0] for entry in observed if entry["result"] == "ok"]
+        if line["line"] not in (io["tensorflow"], *lines):
             reasons.append(f"tensorflow-io {io['version']} is for TensorFlow {io['tensorflow']}")
         if not any(re.fullmatch(rf"cp{stack['python'].replace('.', '')}\D*", abi) for abi in io["abis"]):
             reasons.append(f"tensorflow-io {io['version']} has no wheel for Python {stack['python']}")

@@ -21,29 +21,6 @@ from hadoop_dl.resolver.request import COMPONENTS
 from hadoop_dl_dev import stack
 
 STACK = Path(__file__).resolve().parents[3] / "scripts" / "stack"
-KEYS = [
-    "tensorflow",
-    "tensorflow_package",
-    "tensorflow_source",
-    "python",
-    "cuda",
-    "cudnn",
-    "nccl",
-    "driver_min",
-    "driver_branch",
-    "driver_module",
-    "bazel",
-    "gcc",
-    "keras",
-    "tensorflow_io",
-    "tensorflowonspark",
-    "pyspark",
-    "java",
-    "glibc_min",
-    "cpu_features",
-    "hdfs",
-    "kafka",
-]
 JSON = [
     "status",
     "stack",
@@ -129,31 +106,6 @@ def test_misuse_is_told_with_the_nearest_name_and_ends_with_1(
     assert (status, output) == (1, "")
     assert words in errors
     assert "Traceback" not in errors
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        "resolve --os rhel-6.10",
-        "resolve --os solaris",
-        "resolve --gpu P101",
-        "resolve --gpu 1002:740f",
-        "resolve --hadoop cdsw",
-        "resolve tensorflow=9.9",
-        "resolve tensorflow=latest",
-        "resolve 'tensorflow=>=2.4,<2.4'",
-        "resolve 'tensorflow=<>1'",
-        "resolve tensorflow=1.15 tensorflow=1.14",
-        "resolve bazel=0.1",
-        "resolve driver=1",
-        "resolve driver_module=nouveau",
-        "resolve java=1",
-    ],
-)
-def test_what_is_not_known_ends_with_2_and_says_what_is(line: str, capsys: pytest.CaptureFixture[str]) -> None:
-    status, output, errors = run(line, capsys)
-    assert (status, errors) == (2, "")
-    assert "Nearest" in output or "cannot be met" in output
 
 
 def test_a_conflict_has_its_facts_and_a_way_out_that_works(capsys: pytest.CaptureFixture[str]) -> None:
@@ -260,7 +212,6 @@ def test_the_json_of_an_answer_has_these_keys(capsys: pytest.CaptureFixture[str]
     assert (content["status"], content["conflicts"], content["nearest"]) == ("ok", [], [])
     assert content["stack"] == "tf1.15-py27-el7"
     assert (STACK.parents[1] / content["lock"]).is_file()
-    assert list(content["versions"]) == [key for key in KEYS if key in content["versions"]]
     assert content["pins"] == {"protobuf": "<3.21", "h5py": "<3", "numpy": "<1.19"}
     built = answer("resolve --os rhel-7.9 --gpu P100 tensorflow=1.6 python=2.7 kafka=true hdfs=true cuda=8.0", capsys)
     assert built["pins"] == {}  # a build states its own
@@ -339,6 +290,7 @@ def test_several_gpus_in_any_order_and_by_any_name_are_the_same_request(
 @pytest.mark.parametrize(
     ("constraint", "version"),
     [
+        ("tensorflow=1.1", "1.1.0"),
         ("tensorflow=1.15", "1.15.5"),
         ("tensorflow==1.15.0", "1.15.0"),
         ("tensorflow=1.15.*", "1.15.5"),
@@ -375,20 +327,9 @@ def test_an_answer_needs_no_more_than_yaml_and_packaging(tmp_path: Path) -> None
         shutil.copytree(Path(place.origin).parent, packages / module)
     start = "import runpy, sys; sys.path[:0] = sys.argv[1:3]; del sys.argv[1:3]; runpy.run_module('hadoop_dl.cli.stack', run_name='__main__', alter_sys=True)"
     # -S: no site-packages, so any other package that an answer imports is missing.
-    command = [
-        sys.executable,
-        "-S",
-        "-c",
-        start,
-        str(clone / "lib"),
-        str(packages),
-        "resolve",
-        "--os",
-        "rhel-7.4",
-        "--gpu",
-        "P100",
-    ]
-    completed = subprocess.run(command, capture_output=True, text=True, check=False)
+    command = [sys.executable, "-S", "-c", start, str(clone / "lib"), str(packages)]
+    question = shlex.split("resolve --os rhel-7.4 --gpu P100")
+    completed = subprocess.run([*command, *question], capture_output=True, text=True, check=False)
     assert completed.returncode == 0, completed.stderr
     assert completed.stdout.startswith("tf1.15-py27-el7: ")
 

@@ -114,20 +114,16 @@ def test_requirements_that_the_wheel_does_not_have_are_wrong() -> None:
 @pytest.fixture
 def modules(tmp_path: Path) -> Path:
     """A clone of NVIDIA/open-gpu-kernel-modules: a README for each release, the first without a table."""
+    a10, l40s, l2 = "NVIDIA A10 | 2236", "NVIDIA L40S | 26B9 10DE 1851", "NVIDIA L2 | 27B6 10DE 1933"
     lists = {
         "515.43.04": None,
-        "515.48.07": ["NVIDIA A10 | 2236"],
-        "535.43.16": ["NVIDIA A10 | 2236", "NVIDIA L40S | 26B9 10DE 1851"],  # for developers, and later than 535.104.05
-        "535.54.03": ["NVIDIA A10 | 2236"],
-        "535.104.05": ["NVIDIA A10 | 2236", "NVIDIA L40S | 26B9 10DE 1851"],
-        "535.154.05": ["NVIDIA A10 | 2236", "NVIDIA L40S | 26B9 10DE 1851", "NVIDIA L2 | 27B6 10DE 1933"],
-        "545.29.06": ["NVIDIA A10 | 2236", "NVIDIA L40S | 26B9 10DE 1851"],
-        "550.54.14": [
-            "NVIDIA A10 | 2236",
-            "NVIDIA L40S | 26B9 10DE 1851",
-            "NVIDIA L2 | 27B6 10DE 1933",
-            "Tesla T4 | 1EB8 10DE 12A2",
-        ],
+        "515.48.07": [a10],
+        "535.43.16": [a10, l40s],  # for developers, and later than 535.104.05
+        "535.54.03": [a10],
+        "535.104.05": [a10, l40s],
+        "535.154.05": [a10, l40s, l2],
+        "545.29.06": [a10, l40s],
+        "550.54.14": [a10, l40s, l2, "Tesla T4 | 1EB8 10DE 12A2"],
     }
     run = ["git", "-c", "user.name=t", "-c", "user.email=t@example.org", "-C", str(tmp_path)]
     subprocess.run([*run, "init", "--quiet"], check=True)

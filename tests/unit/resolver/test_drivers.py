@@ -28,6 +28,14 @@ DATA = compat.load()
         ("10de:2bb5", "570.124.06", "575.57.08"),  # RTX PRO 6000 Server Edition
         ("B200", "570.86.15", "570.133.20"),
         ("L4", "525.85.12", "525.105.17"),
+        # Also in old branches. debian/changelog of nvidia-graphics-drivers, "Added support for the following GPUs".
+        ("T4", "410.48", "410.78"),
+        ("A10", "455.32.00", "460.73.01"),
+        ("A30", "450.80.02", "460.73.01"),
+        ("A40", "455.32.00", "460.32.03"),
+        ("A2", "460.91.03", "470.82.00"),
+        ("10de:20b5", "450.80.02", "470.57.02"),  # A100 PCIe 80GB
+        ("10de:20b2", "450.80.02", "450.102.04"),  # A100 SXM4 80GB
     ],
 )
 def test_a_driver_that_is_older_than_the_card_is_refused(gpu: str, driver: str, first: str) -> None:
@@ -42,16 +50,18 @@ def test_a_driver_that_is_older_than_the_card_is_refused(gpu: str, driver: str, 
         ("L40S", "2.15", "535.104.05"),
         ("10de:2335", "2.17", "550.90.07"),
         ("H20", "2.17", "535.161.07"),
+        ("H100", "2.15", "535.104.05"),  # from PTX, and the driver must be as new as the toolkit
         ("10de:2330", "2.12", "525.85.05"),
+        ("T4", "1.12", "410.78"),
+        ("B200", "2.21", "570.133.20"),
+        ("GeForce RTX 3090", "2.4", "455"),
         ("A100", "2.15", "525.60.13"),
     ],
 )
 def test_the_oldest_driver_is_what_cuda_and_the_card_need(gpu: str, tensorflow: str, least: str) -> None:
-    stack = compose({"gpu": gpu, "tensorflow": tensorflow, "tensorflow_source": "prebuilt"}).stack
-    if least == "525.85.05":  # Hopper runs 2.12 from PTX, and the driver must be as new as the toolkit
-        assert stack["driver_min"] >= least
-    else:
-        assert stack["driver_min"] == least
+    request = {"gpu": gpu, "tensorflow": tensorflow, "tensorflow_source": "prebuilt"}
+    assert compose(request).stack["driver_min"] == least
+    assert resolve({**request, "driver": "384.81"}, suggest=False).status == "conflict"
 
 
 def test_a_driver_newer_than_the_data_is_a_warning() -> None:

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
+from test_resolve import refuse
 
 from hadoop_dl.data import compat, host_facts
-from hadoop_dl.resolver import Resolution, compose, resolve
+from hadoop_dl.resolver import compose
 from hadoop_dl.resolver.gpus import Gpu, find_gpu
 from hadoop_dl.resolver.hosts import System, find_system
 
 DATA = compat.load()
-
-
-def refuse(**request: Any) -> Resolution:
-    resolution = resolve(request)
-    assert resolution.status == "conflict", resolution.stack
-    return resolution
 
 
 @pytest.mark.parametrize(
@@ -72,6 +65,10 @@ def test_a_name_of_several_generations_is_asked_back_with_pci_ids(name: str, mea
         ("3080 ti", {"10de:2208"}),
         ("A6000", {"10de:2230"}),
         ("RTXA6000", {"10de:2230"}),
+        # As nvidia-smi prints it: that product alone.
+        ("NVIDIA H200", {"10de:2335"}),
+        ("NVIDIA H200 NVL", {"10de:233b"}),
+        ("NVIDIA A100-SXM4-80GB", {"10de:20b2"}),
     ],
 )
 def test_a_name_is_known_as_people_type_it(typed: str, pci_ids: set[str]) -> None:
@@ -155,13 +152,3 @@ def test_a_release_of_suse_is_known_with_its_service_pack(name: str, label: str)
     system = find_system(DATA, name)
     assert isinstance(system, System), system
     assert system.label == label
-
-
-@pytest.mark.parametrize(
-    ("printed", "pci_id"),
-    [("NVIDIA H200", "10de:2335"), ("NVIDIA H200 NVL", "10de:233b"), ("NVIDIA A100-SXM4-80GB", "10de:20b2")],
-)
-def test_a_name_as_nvidia_smi_prints_it_is_that_product_alone(printed: str, pci_id: str) -> None:
-    gpu = find_gpu(DATA, printed)
-    assert isinstance(gpu, Gpu)
-    assert [device.pci_id for device in gpu.devices] == [pci_id]

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import json
-import shlex
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import agreement
 import pytest
 import yaml
+from ansible_programs import LOCAL, UNREACHABLE
+from test_cli import STACK, run
 
 from hadoop_dl.cli import stack_hosts
-from hadoop_dl.cli.stack import main
 from hadoop_dl.resolver import resolve
 from hadoop_dl_dev import invented_hosts
-
-STACK = Path(__file__).resolve().parents[3] / "scripts" / "stack"
-LOCAL = {"ansible_connection": "local", "ansible_become": False, "ansible_python_interpreter": sys.executable}
 
 
 def written(path: Path, system: str, gpu: str, hadoop: str, driver: str, **changed: Any) -> Path:
@@ -27,12 +23,6 @@ def written(path: Path, system: str, gpu: str, hadoop: str, driver: str, **chang
     facts = invented_hosts.answer(agreement.parts(system, gpu, hadoop, driver))
     path.write_text(json.dumps({"changed": False, "facts": {**facts, **changed}}), encoding="utf-8")
     return path
-
-
-def run(line: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
-    status = main(shlex.split(line))
-    streams = capsys.readouterr()
-    return status, streams.out, streams.err
 
 
 @pytest.mark.parametrize(
@@ -112,8 +102,7 @@ def test_the_next_step_of_an_inventory_names_it_and_its_own_request_is_not_repea
 
 
 def test_an_inventorys_hosts_are_read_and_answered_by_the_plan(tmp_path: Path) -> None:
-    unreachable_host = {"ansible_connection": "ssh", "ansible_host": "127.0.0.1", "ansible_port": 1}
-    groups = {"build_hosts": {"build1": LOCAL}, "data_nodes": {"data1": LOCAL, "gone1": unreachable_host}}
+    groups = {"build_hosts": {"build1": LOCAL}, "data_nodes": {"data1": LOCAL, "gone1": UNREACHABLE}}
     children = {name: {"hosts": hosts} for name, hosts in groups.items()}
     site = {"deeplearning_request": "tf0.1", "mirror_url": "http://mirror1:8900", "mirror_mode": "external"}
     inventory = tmp_path / "hosts.yml"

@@ -124,12 +124,15 @@ def test_every_clash_is_said_and_not_only_the_first() -> None:
         ({"tensorflow": "1.16"}, "There is no TensorFlow 1.16 in this data. Nearest known: 1.15.5 or 2.0.0."),
         ({"tensorflow": "one"}, "'one' is not a version of TensorFlow"),
         ({"tensorflow": ">=3"}, "Nearest known: 2.21.0"),
+        ({"tensorflow": ">=2.4,<2.4"}, "No TensorFlow is >=2.4 and <2.4 at once"),
+        ({"tensorflow": "<>1"}, "'<>1' is not a version of TensorFlow"),
         ({"python": "3.14"}, "No TensorFlow has wheels for Python 3.14"),
         ({"cuda": "10.7"}, "Nearest known: 10.1 or 11.0"),
         (
             {"os": "rhel-11"},
             "No operating system called rhel-11 is known here. For any other: --os 'other glibc=2.39 python=3.12'. Nearest known: rhel-10",
         ),
+        ({"os": "solaris"}, "No operating system called solaris is known here"),
         ({"os": "rhel-7.12"}, "the last release of that line is 7.9"),
         ({"os": "redhad-7.9"}, "Nearest known: "),
         ({"gpu": "P101"}, "Nearest known: P100"),
@@ -142,6 +145,7 @@ def test_every_clash_is_said_and_not_only_the_first() -> None:
         ({"keras": "9"}, "There is no Keras 9"),
         ({"tensorflow": "==1.15.*,==1.14.*"}, "No TensorFlow is ==1.15.* and ==1.14.* at once"),
         ({"tensorflow": "1.15,1.14"}, "No TensorFlow is 1.14 and 1.15 at once. Nearest known: 1.14.0 or 1.15.5"),
+        ({"java": "1"}, "There is no Java 1"),
         ({"java": "8,11"}, "No Java is 11 and 8 at once"),
         (
             {"gpu": "GeForce RTX 9999"},
@@ -164,6 +168,7 @@ def test_every_clash_is_said_and_not_only_the_first() -> None:
 def test_what_does_not_exist_is_a_conflict_with_the_nearest_known(request_: Any, words: str) -> None:
     resolution = refuse(**request_)
     assert words in " ".join(resolution.problems)
+    assert request_ not in resolution.nearest
     assert resolution.conflicts[0].sources or set(request_) <= {"os", "gpu"}
     assert resolution.nearest or set(request_) <= {"os", "gpu", "hadoop"}  # hardware and systems are never replaced
 
@@ -171,10 +176,7 @@ def test_what_does_not_exist_is_a_conflict_with_the_nearest_known(request_: Any,
 @pytest.mark.parametrize(
     ("request_", "words"),
     [
-        ({"tensorfow": "1.15"}, "tensorfow is no component of a request. Did you mean tensorflow?"),
         ({"spark": "3.0"}, "Did you mean pyspark?"),
-        ({"kafka": "maybe"}, "kafka must be true or false"),
-        ({"tensorflow": ""}, "tensorflow needs a value"),
         ({"tensorflow": 1.1}, "YAML reads 1.10 as 1.1"),
         ({"tensorflow": "1." + "9" * 4301}, "tensorflow must have at most 200 characters but has 4303"),
         ({"numpy": "1.26"}, "numpy is decided by pip"),
@@ -184,14 +186,6 @@ def test_what_does_not_exist_is_a_conflict_with_the_nearest_known(request_: Any,
 def test_misuse_is_no_conflict(request_: Any, words: str) -> None:
     with pytest.raises(Misuse, match=words.replace("?", r"\?")):
         resolve(request_)
-
-
-def test_a_prefix_a_range_and_a_wildcard_mean_what_they_say() -> None:
-    assert accept(tensorflow="1.15")["tensorflow"] == "1.15.5"
-    assert accept(tensorflow=">=1.13,<1.15")["tensorflow"] == "1.14.0"
-    assert accept(tensorflow="2.15.0")["tensorflow"] == "2.15.0"
-    assert accept(tensorflow="2.4.*")["tensorflow"] == "2.4.4"
-    assert accept(tensorflow="1.1")["tensorflow"] == "1.1.0"
 
 
 def test_a_wheel_is_taken_before_a_newer_release_that_would_have_to_be_built() -> None:
@@ -290,11 +284,6 @@ def test_the_nearest_requests_keep_the_hardware_and_the_operating_system(request
     for near in refuse(**request_).nearest:
         assert near["os"] == request_["os"]
         assert set(near["gpu"].split(",")) == set(request_["gpu"].split(","))
-
-
-def test_code_that_is_there_as_ptx_only_needs_the_newer_driver() -> None:
-    assert accept(tensorflow="2.15", gpu="H100", os="rhel-9.4")["driver_min"] == "535.104.05"
-    assert accept(tensorflow="2.15", gpu="A100", os="rhel-9.4")["driver_min"] == "525.60.13"
 
 
 def test_nvidias_own_build_of_1_15_is_named_where_the_official_one_has_no_code_for_a_gpu() -> None:

@@ -7,19 +7,13 @@ from pathlib import Path
 
 import pytest
 import yaml
-
-from hadoop_dl.cli.stack import main
+from test_cli import run
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 
 
-def run(line: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
-    status = main(shlex.split(line))
-    return status, capsys.readouterr().out
-
-
 def test_a_name_of_two_gpus_is_asked_back_with_a_command_for_each(capsys: pytest.CaptureFixture[str]) -> None:
-    status, output = run("resolve --os rhel-9.4 --gpu 'GTX 750 Ti' tensorflow=2.15", capsys)
+    status, output, _ = run("resolve --os rhel-9.4 --gpu 'GTX 750 Ti' tensorflow=2.15", capsys)
     assert status == 2
     commands = [shlex.split(line, comments=True) for line in output.partition("Which is it?\n")[2].splitlines()[:2]]
     assert [words[:2] for words in commands] == [["scripts/stack", "resolve"]] * 2
