@@ -23,10 +23,13 @@ FILES = [
 ]
 
 
+def problems(source: str) -> list[str]:
+    return [f"line {error.start_pos[0]}: {error.message}" for error in GRAMMAR.iter_errors(GRAMMAR.parse(source))]
+
+
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(REPO)))
 def test_the_file_is_python_2_7(path):
-    errors = GRAMMAR.iter_errors(GRAMMAR.parse(path.read_text(encoding="utf-8")))
-    assert [f"line {error.start_pos[0]}: {error.message}" for error in errors] == []
+    assert problems(path.read_text(encoding="utf-8")) == []
 
 
 @pytest.mark.parametrize("scenario", sorted(path.parent.name for path in REPO.glob("molecule/*/molecule.yml")))
