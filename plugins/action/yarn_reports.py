@@ -5,17 +5,12 @@ The work is in the module yarn_reports.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Any
 
-from hadoop_dl.data import typed, yarn_nodes
+from ansible.errors import AnsibleActionFail
+
+from hadoop_dl.data import yarn_nodes
 from hadoop_dl.hosts.actions import HostAction
-
-
-@dataclass(frozen=True)
-class Reports:
-    reporting: tuple[Annotated[str, yarn_nodes.NAME], ...]
-    silent: tuple[Annotated[str, yarn_nodes.NAME], ...]
 
 
 class ActionModule(HostAction):
@@ -27,11 +22,15 @@ class ActionModule(HostAction):
 
     def act(self) -> dict[str, Any]:
         answer = self.module("yarn_reports", **self.args)
-        reports = typed.read(Reports, {name: answer[name] for name in ("reporting", "silent")})
+        try:
+            names = {name: answer.get(name) for name in ("reporting", "silent")}
+            reports = yarn_nodes.read_as(yarn_nodes.Reports, names)
+        except yarn_nodes.Refused as problem:
+            raise AnsibleActionFail(str(problem)) from None
         hosts = [host for host in self.variables["groups"]["all"] if reports.silent and self.restarts(host, reports)]
         return {"reporting": list(reports.reporting), "silent": list(reports.silent), "hosts": hosts}
 
-    def restarts(self, host: str, reports: Reports) -> bool:
+    def restarts(self, host: str, reports: yarn_nodes.Reports) -> bool:
         values = self.variables["hostvars"][host]
         names = yarn_nodes.names_of(host, values)
         is_silent = any(yarn_nodes.is_named(name, names) for name in reports.silent)

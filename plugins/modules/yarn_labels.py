@@ -95,9 +95,8 @@ def changes(hosts, nodes, record):
     """Name in YARN -> (label, the one that it gets)."""
     label_changes, conflicts = {}, []
     labels = dict(record.nodes)  # YARN keeps the label of a node that it has forgotten
-    plain = [
-        row for row in nodes if yarn_nodes.NAME.match("%s" % row.get("nodeHostName"))
-    ]  # part of NODE=LABEL NODE=LABEL
+    # The name becomes a part of NODE=LABEL NODE=LABEL.
+    plain = [row for row in nodes if yarn_nodes.NAME.match("%s" % row.get("nodeHostName"))]
     labels.update((row["nodeHostName"], label_of(row)) for row in plain)
     for host in hosts:
         pairs = dict(row for row in labels.items() if yarn_nodes.is_named({"nodeHostName": row[0]}, host["names"]))

@@ -65,7 +65,7 @@ class Library:
 
     def __getattr__(self, name: str) -> Callable[..., int]:
         if name not in self.parameters:
-            raise AttributeError(name)  # as ctypes, where the library has no such symbol
+            raise AttributeError(name)  # as ctypes, if the library has no such symbol
 
         def call(*arguments: Any) -> int:
             kinds = self.parameters[name]

@@ -10,7 +10,9 @@ from typing import Any
 import ansible_programs
 import host_modules
 import pytest
+import python_files
 import yaml
+from ansible.errors import AnsibleActionFail
 from resource_manager import serving
 
 ROLE = ansible_programs.REPOSITORY / "roles/yarn_gpu"
@@ -76,3 +78,12 @@ def test_what_does_not_report_is_restarted_by_the_sites_command_or_named(tmp_pat
     assert ("the restarted ResourceManager of rm, but data3 did not within 3 s" in output) is (silent == "data3"), (
         output
     )
+
+
+def test_an_answer_with_other_names_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    plugin = python_files.load(ansible_programs.REPOSITORY / "plugins/action/yarn_reports.py").ActionModule
+    action = object.__new__(plugin)
+    action.args, action.variables = {}, {"inventory_hostname": "rm"}
+    monkeypatch.setattr(plugin, "module", lambda *_, **__: {"reporting": ["{{ 7 }}"], "silent": []})
+    with pytest.raises(AnsibleActionFail, match="The ResourceManager must answer as Hadoop's REST API does, but has "):
+        action.act()

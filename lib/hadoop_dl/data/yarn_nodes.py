@@ -13,12 +13,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from hadoop_dl.data import typed
 from hadoop_dl.data.host_facts import Count, Word
 from hadoop_dl.data.typed import Sentence, Text
 
+T = TypeVar("T")
 SINCE = (2, 10)  # -server is of YARN-5434; 3.1.1 and 3.3.6 were run
 ACTIVE = ("NEW", "RUNNING", "UNHEALTHY")
 LEAVES = ("DECOMMISSIONING", "DECOMMISSIONED")
@@ -84,9 +85,21 @@ class Yarn:
     manager: Literal["cloudera_manager", "ambari"] | None
 
 
+@dataclass(frozen=True)
+class Reports:
+    """Names of nodes, as the module yarn_reports answers them."""
+
+    reporting: tuple[Annotated[str, NAME], ...]
+    silent: tuple[Annotated[str, NAME], ...]
+
+
 def read(answer: Any) -> Yarn:
+    return read_as(Yarn, answer)
+
+
+def read_as(kind: type[T], answer: Any) -> T:
     try:
-        return typed.read(Yarn, answer)
+        return typed.read(kind, answer)
     except typed.TypedError as error:
         raise Refused(f"The ResourceManager must answer as Hadoop's REST API does, but has {error}.") from None
 
