@@ -35,7 +35,7 @@ test-long: $(VENV)/.complete ## what is slow and rarely breaks: see docs/testing
 lint unit molecule e2e: $(VENV)/.complete
 	scripts/check $@ $(ARGS)
 
-structure: $(VENV)/.complete ## what can be counted of the structure, and its limits (ARGS=--lower)
+structure: $(VENV)/.complete ## what can be counted of the structure, and its limits
 	scripts/_run hadoop_dl_dev.structure $(ARGS)
 
 release: $(VENV)/.complete ## the archive and the Ansible collection of this commit, with checksums, in .cache/release

@@ -1,6 +1,6 @@
 """Count what can be counted of this project's structure, and compare it with limits: `make structure`, a step of lint.
 
-The limits are in .config/structure.yml. If a count is lower than its limit, --lower writes it as the new limit.
+The limits are in .config/structure.yml. The project's size is not among them: a limit that follows the tree is none.
 """
 
 from __future__ import annotations
@@ -22,10 +22,7 @@ import yaml
 REPOSITORY = Path(__file__).resolve().parents[2]
 LIMITS = Path(".config/structure.yml")
 LONG_FILE, LONG_TASKS, LONG_EXPRESSION = 400, 80, 120  # lines, lines, characters
-JARS = ("demo/hadoop/jars-", "demo/kafka/jars.sha256", "examples/dl4j/jars.yml")
-DATA = ("compat/", "stacks/", "tests/unit/resolver/requests.yml", "requirements.lock", *JARS)
 LAYERS = ("hadoop_dl_dev", *(f"hadoop_dl.{name}" for name in ("cli", "hosts", "plan", "resolver", "data")))
-LARGE = ("demo", "docs", "examples", "lib", "molecule", "playbooks", "plugins", "roles", "tests")
 SHOWN = 12
 CONDITIONS = ("when", "that", "until", "changed_when", "failed_when")
 ACTIONS = "plugins/action/"
@@ -269,18 +266,6 @@ def others_results(tree: Tree) -> Measure:
     return Measure.of("others_results", title, places)
 
 
-def sizes(tree: Tree) -> list[Measure]:
-    """Lines of tracked files without data and binary files: of each large directory, of the rest, of all."""
-    counts = dict.fromkeys((*LARGE, "rest"), 0)
-    for name in tree.files:
-        if not name.startswith(DATA) and not (tree.root / name).is_symlink():
-            top = name.partition("/")[0]
-            text = tree.text(name)
-            counts[top if top in LARGE else "rest"] += 0 if "\0" in text else lines(text)
-    rows = [Measure(f"lines_of_{name}", f"lines of {name}, without data", [], count) for name, count in counts.items()]
-    return [*rows, Measure("lines", "lines of all that", [], sum(counts.values()))]
-
-
 MEASURES: tuple[Callable[[Tree], Measure], ...] = (
     *(cycles, upward, long_files, long_tasks, median_tasks, long_expressions, spread_answers, others_results),
 )
@@ -305,26 +290,14 @@ def table(measures: Sequence[Measure], limits: dict[str, int]) -> str:
 def main(arguments: Sequence[str] | None = None, root: Path = REPOSITORY) -> int:
     """Exit status 0: every count is within its limit; 1: one is not."""
     parser = argparse.ArgumentParser(prog="make structure", description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument(
-        "--lower", action="store_true", help="write the counts that are lower than their limits as the new limits"
-    )
-    options = parser.parse_args(arguments)
+    parser.parse_args(arguments)
     tree = Tree(root)
     limits: dict[str, int] = yaml.safe_load(tree.text(str(LIMITS))) or {}
-    measures = [*(measure(tree) for measure in MEASURES), *sizes(tree)]
+    measures = [measure(tree) for measure in MEASURES]
     print(table(measures, limits))
-    if options.lower:
-        text = tree.text(str(LIMITS))
-        for entry in measures:
-            if entry.name in limits and entry.count < limits[entry.name]:
-                text = re.sub(rf"^{entry.name}: \d+", f"{entry.name}: {entry.count}", text, flags=re.MULTILINE)
-        (root / LIMITS).write_text(text, encoding="utf-8")
     over = [entry.name for entry in measures if entry.count > limits.get(entry.name, entry.count)]
     if over:
-        print(
-            f"\n{', '.join(over)}: more than the limits of {LIMITS} allow. Make what you added smaller. Only a commit that brings a "
-            "feature may raise a limit of lines, by what the feature needs."
-        )
+        print(f"\n{', '.join(over)}: more than the limits of {LIMITS} allow. Make what you added smaller.")
     return 1 if over else 0
 
 
