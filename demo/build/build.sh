@@ -39,6 +39,7 @@ java=$(readlink -f /usr/bin/java)
 home=${java%/bin/java}
 mkdir -p /opt/hadoop/lib/native
 cd /build/libhdfs
+# shellcheck disable=SC2046 # one word for each file
 tcc -shared -w -D_GNU_SOURCE -I. -Iinclude -Ios/posix -I/usr/include/android -I/usr/include/android/nativehelper \
     $(find . -name '*.c') -o /opt/hadoop/lib/native/libhdfs.so -L"$(dirname "$(find "$home" -name libjvm.so -path '*/server/*')")" -ljvm -lpthread
 # tcc does not say that the stack holds no code, without which the C library of Debian 13 loads no library.

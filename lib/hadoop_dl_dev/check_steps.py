@@ -86,7 +86,7 @@ def lint_steps(repo: Path) -> list[Step]:
         Step("lint", "ansible-lint", ["ansible-lint", "--strict", "--offline"], environment=NO_INVENTORY),  # longest
         Step("lint", "ruff", ["ruff", "check", "."]),
         Step("lint", "ruff format", ["ruff", "format", "--check", "."]),
-        Step("lint", "shell syntax", ["bash", "-n", *shell_scripts(repo)]),
+        Step("lint", "shellcheck", ["shellcheck", "--severity=warning", *shell_scripts(repo)]),
         Step("lint", "yamllint", ["yamllint", "--strict", "."]),
         Step("lint", "mypy", ["mypy"]),
         Step("lint", "python 2.7", [*vermin, "-t=2.7-", "-t=3.6-", *exclude, *HOST_CODE]),
@@ -166,7 +166,7 @@ def e2e_steps(repo: Path, stack: str) -> list[list[Step]]:
 
     up = ("scripts/demo", "up", "--name", cluster.name, "--stack", stack, *(["--kerberos"] if cluster.kerberos else []))
     setup = [
-        step("earlier cluster", *down),  # a killed run, of another checkout too, leaves nodes of the same names
+        step("earlier cluster", *down),  # a killed run leaves nodes of the same names
         step("cluster", *up),
         step("site.yml --check", *play),
         step("nothing was made", *absent),

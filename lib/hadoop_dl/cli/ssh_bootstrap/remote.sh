@@ -1,6 +1,7 @@
 #!/bin/sh
 # The remote half: POSIX sh for any login shell, read from standard input. It prints name=value lines.
 # public_key, blob and dry_run are set before it.
+# shellcheck disable=SC2154
 bootstrap() {
     umask 077
     PATH=$PATH:/usr/sbin:/sbin
