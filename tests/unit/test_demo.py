@@ -62,7 +62,7 @@ def test_a_suite_that_moved_is_found_in_the_archive_and_one_that_nobody_has_name
     def answer(url: str, timeout: float) -> object:
         if "archive" not in url:
             raise OSError("404")
-        return open(os.devnull, "rb")  # noqa: SIM115 (find_mirror closes it)
+        return open(os.devnull, "rb")
 
     monkeypatch.setattr(images.urllib.request, "urlopen", answer)
     monkeypatch.delenv("DEBIAN_MIRROR", raising=False)
@@ -436,6 +436,44 @@ esac
     write_script(tmp_path / "docker", script)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     return tmp_path
+
+
+@pytest.fixture
+def calls(engine: Path) -> Callable[[], list[str]]:
+    """What docker was asked to do; every container has the label of the checkout in the file `checkout`."""
+    record = engine / "calls"
+    script = f"""echo "$*" >>{record}
+case "$1" in
+    ps) echo demo-data1 ;;
+    container) if [ "$2" = inspect ]; then cat {engine}/checkout; fi ;;
+esac
+"""
+    write_script(engine / "docker", script)
+    return lambda: [line for line in record.read_text(encoding="utf-8").splitlines() if " inspect " not in line]
+
+
+def test_the_demo_of_another_checkout_is_named_and_stays(
+    calls: Callable[[], list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(images, "CACHE", tmp_path / "cache")
+    monkeypatch.setattr(images, "REPOSITORY", tmp_path / "ours")
+    write_script(tmp_path / "theirs/scripts/demo", "")
+    (tmp_path / "checkout").write_text(f"{tmp_path}/theirs", encoding="utf-8")
+    for act in (lambda: cluster.down("demo"), lambda: cluster.check_nodes(cluster.Cluster())):
+        with pytest.raises(DemoError, match=f"demo-data1 .* another checkout, {tmp_path}/theirs"):
+            act()
+    assert all(call.startswith("ps ") for call in calls())
+
+
+@pytest.mark.parametrize("checkout", ["ours", "gone"])
+def test_nodes_of_this_checkout_and_of_one_that_is_gone_are_removed(
+    calls: Callable[[], list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, checkout: str
+) -> None:
+    monkeypatch.setattr(images, "CACHE", tmp_path / "cache")
+    monkeypatch.setattr(images, "REPOSITORY", tmp_path / "ours")
+    (tmp_path / "checkout").write_text(f"{tmp_path}/{checkout}", encoding="utf-8")
+    assert cluster.down("demo") == ["demo-data1"]
+    assert any(call.startswith("rm ") and "demo-data1" in call for call in calls())
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,7 @@ DEFAULT_NAME = "demo"
 CDSW = f"{nodes.LABEL}.cdsw"  # the label of a host of CDSW: its release and kind
 KERBEROS = f"{nodes.LABEL}.kerberos"  # the label of the hosts of a cluster with Kerberos
 HADOOP = f"{nodes.LABEL}.hadoop"  # the label of the version that was requested
+CHECKOUT = f"{nodes.LABEL}.checkout"  # the label of the directory whose cluster it is
 # A ResourceManager of Hadoop 3.3 with Kerberos keeps a core busy (YARN-11178); kerberos.CALM limits it.
 MAY_LIMIT_THREADS = ("--cap-add", "SYS_NICE")
 # One rule for each device: the kernel removes a rule for one container, but not a part of a rule.
@@ -163,7 +164,7 @@ def node_options(cluster: Cluster, host: str) -> list[str]:
         mounts.append(f"{MIRROR_ROOT}:/srv/deeplearning-mirror")
         if CA_BUNDLE.exists():
             mounts.append(f"{CA_BUNDLE}:{CA_BUNDLE}:ro")
-    labels = {nodes.LABEL: cluster.name}
+    labels = {nodes.LABEL: cluster.name, CHECKOUT: str(images.REPOSITORY)}
     labels |= {KERBEROS: REALM} if cluster.kerberos else {}
     labels |= {HADOOP: cluster.hadoop} if cluster.hadoop else {}
     own: tuple[str, ...] = ()
@@ -188,6 +189,7 @@ def node_options(cluster: Cluster, host: str) -> list[str]:
 def check_nodes(cluster: Cluster) -> None:
     """Refuse existing nodes that are not the requested ones, before minutes go into images."""
     names = existing(cluster.name)
+    check_checkout(names)
     remove = "Remove the demo first: " + (
         "make demo-down" if cluster.name == DEFAULT_NAME else f"scripts/demo down --name {cluster.name}"
     )
@@ -203,6 +205,17 @@ def check_nodes(cluster: Cluster) -> None:
             f"{cluster.stack} needs nodes made from {images.tag(cluster.image)} and today's settings, "
             f"and these were made from others: {', '.join(sorted(misfits))}. {remove}"
         )
+
+
+def check_checkout(containers: list[str]) -> None:
+    """Refuse the nodes of another checkout that still exists: its keys and its inventory are there."""
+    for container in containers:
+        checkout = Path(nodes.inspect(container, f'{{{{index .Config.Labels "{CHECKOUT}"}}}}') or images.REPOSITORY)
+        if checkout != images.REPOSITORY and (checkout / "scripts" / "demo").exists():
+            raise DemoError(
+                f"{container} belongs to the demo of another checkout, {checkout}. Nothing was changed. "
+                "Remove that demo there (make demo-down), or give yours another name: scripts/demo run --name NAME"
+            )
 
 
 def wait_for_sshd(address: str, seconds: float = 30) -> None:
@@ -278,6 +291,7 @@ def existing(name: str) -> list[str]:
 def down(name: str) -> list[str]:
     """Remove a cluster's containers, network, keys and inventory; images and downloads stay for the next one."""
     containers = existing(name)
+    check_checkout(containers)
     nodes.remove(*containers)
     if run("docker", "network", "inspect", name, check=False).returncode == 0:
         run("docker", "network", "rm", name)

@@ -127,7 +127,7 @@ def webhdfs(cluster: Cluster, path: str, operation: str, **parameters: str) -> N
         nodes.execute(cluster.container("master1"), *CURL, "--request", "PUT", url)
         return
     query = urllib.parse.urlencode({"op": operation, "user.name": "hdfs", **parameters})
-    request = urllib.request.Request(f"http://{master}:9870/webhdfs/v1{path}?{query}", method="PUT")  # noqa: S310
+    request = urllib.request.Request(f"http://{master}:9870/webhdfs/v1{path}?{query}", method="PUT")
     try:
         with OPENER.open(request, timeout=REQUEST_SECONDS):
             pass
