@@ -127,7 +127,7 @@ def make_wheels(config, directory):
         address, path = "%s/wheels/%s" % (config["mirror"], source["file"]), os.path.join(directory, source["file"])
         try:
             context = ssl.create_default_context(cafile=config["ca"] or None)
-            answer = urlopen(address, timeout=60, context=context)  # noqa: S310  (the mirror's)  # novermin
+            answer = urlopen(address, timeout=60, context=context)  # the mirror's  # novermin
             with open(path, "wb") as handle:
                 handle.write(answer.read(source["size"] + 1))
         except (IOError, ValueError) as problem:

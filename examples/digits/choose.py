@@ -42,7 +42,7 @@ def main():
     try:
         print(script(mode, installed()))
     except ValueError as error:
-        raise SystemExit(str(error))  # noqa: B904 (Python 2.7 has no "from")
+        raise SystemExit(str(error))  # Python 2.7 has no "from"
 
 
 if __name__ == "__main__":

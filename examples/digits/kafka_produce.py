@@ -28,7 +28,7 @@ def main():
             future.get(timeout=60)
         producer.close(timeout=60)
     except KafkaError as error:
-        raise SystemExit(  # noqa: B904 (Python 2.7 has no "from")
+        raise SystemExit(  # Python 2.7 has no "from"
             "Broker %s rejected the digits: %s. Check that it runs and that its advertised "
             "listener can be reached from here." % (arguments.brokers, error)
         )

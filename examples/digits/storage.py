@@ -170,7 +170,7 @@ def address(text):
     try:
         entries = ElementTree.parse(path).getroot().iter("property")  # noqa: S314 (the cluster's own configuration)
     except (IOError, OSError, ElementTree.ParseError) as error:
-        raise argparse.ArgumentTypeError(  # noqa: B904 (Python 2.7 has no "from")
+        raise argparse.ArgumentTypeError(  # Python 2.7 has no "from"
             "the NameNode is required, but is neither in %s nor in %s (%s); write it: hdfs://namenode:8020/user/me"
             % (text, path, error)
         )

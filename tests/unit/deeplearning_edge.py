@@ -156,7 +156,7 @@ def interrupted(words: list[str], reached: Callable[[], bool], **variables: str)
         text=True,
         start_new_session=True,
         # SIGINT is ignored in a shell's background commands and in what they start. noqa: these tests have no other thread.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # noqa: PLW1509
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     ) as process:
         deadline = time.monotonic() + 30
         while not reached():

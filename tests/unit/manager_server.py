@@ -19,7 +19,7 @@ from typing import Any
 
 from loopback import Quiet, served
 
-USER, PASSWORD = "reader", "s3cret/pass word"  # noqa: S105 (of this server only)
+USER, PASSWORD = "reader", "s3cret/pass word"  # of this server only
 LOGIN_PAGE = "<!DOCTYPE html><html><body>Please log in</body></html>"
 
 

@@ -46,7 +46,7 @@ def source(tree: Path, name: str, text: str = "x = 1\n") -> str:
     return f"{SITE}/{name}"
 
 
-def compiler(tree: Path, run=run) -> bytecode.Compiler:  # noqa: ANN001  (a function)
+def compiler(tree: Path, run=run) -> bytecode.Compiler:  # a function
     return bytecode.Compiler(sys.executable, str(tree), str(tree.with_name("scratch")), 2, run)
 
 

@@ -217,7 +217,7 @@ def test_an_interrupted_job_keeps_what_is_done(ready: Any) -> None:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # noqa: PLW1509
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     ) as process:
         deadline = time.monotonic() + 30
         while not (ready.output / "layers=2,rate=1/started").exists() and time.monotonic() < deadline:

@@ -231,7 +231,7 @@ def test_it_serves_tls_and_a_silent_client_stops_nobody(root: Path, certificates
     context = ssl.create_default_context(cafile=str(certificates / "server.ca"))
     with running(interpreter, root, *options) as mirror, mirror.open():
         url = f"https://localhost:{mirror.port}/wheels/{WHEEL}"
-        with urllib.request.urlopen(url, context=context, timeout=10) as answer:  # noqa: S310
+        with urllib.request.urlopen(url, context=context, timeout=10) as answer:
             assert answer.read() == CONTENT
 
 

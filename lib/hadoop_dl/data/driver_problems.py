@@ -169,7 +169,7 @@ def signers(content: str | None) -> list[str]:
 
     content: the file in base64. Empty if it is no certificate in DER, or one that names nobody.
     """
-    from cryptography import x509  # noqa: PLC0415 (only if modules are signed)
+    from cryptography import x509  # only if modules are signed
 
     try:
         certificate = x509.load_der_x509_certificate(base64.b64decode(content or ""))

@@ -79,7 +79,7 @@ class Inventory:
     def value(self, value: Any, variables: Mapping[str, Any]) -> Any:
         try:
             return self.evaluated(unlocked(value), variables)
-        except Exception as error:  # noqa: BLE001  (an expression may raise anything: 1/0, a filter that gets another type)
+        except Exception as error:  # an expression may raise anything: 1/0, a filter that gets another type
             return inputs.FailedTemplate(reason(error))
 
     def evaluated(self, value: Any, variables: Mapping[str, Any]) -> Any:

@@ -119,7 +119,7 @@ def capabilities(facts: HostFacts) -> list[str]:
     """The compute capabilities of a host's GPUs; those that no table knows are left out."""
     if not facts.nvidia.names:
         return []
-    from hadoop_dl.resolver.gpus import Gpu, find_gpu  # noqa: PLC0415
+    from hadoop_dl.resolver.gpus import Gpu, find_gpu
 
     gpus = [find_gpu(load(), name) for name in facts.nvidia.names]
     return sorted({gpu.cc for gpu in gpus if isinstance(gpu, Gpu)}, key=numbers)

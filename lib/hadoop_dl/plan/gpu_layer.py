@@ -189,7 +189,7 @@ def running_problems(host: GpuHost) -> list[str]:
 def limits(facts: HostFacts) -> Json:
     """Requirements of the host's GPUs on a driver: oldest and newest branch ('' for any), whether the open module drives all of them,
     and how many NVSwitches need a fabric manager: without it CUDA does not start there."""
-    from hadoop_dl.resolver import gpus  # noqa: PLC0415
+    from hadoop_dl.resolver import gpus
 
     limit = gpus.driver_limits(load(), facts.nvidia.names)
     return {**vars(limit), "nvswitches": facts.nvidia.nvswitches}
@@ -197,7 +197,7 @@ def limits(facts: HostFacts) -> Json:
 
 def models(nvidia: Nvidia) -> list[str]:
     """The usual names of the host's GPU models, each once; an unknown one has the host's own name for it."""
-    from hadoop_dl.resolver import gpus  # noqa: PLC0415
+    from hadoop_dl.resolver import gpus
 
     return sorted({gpus.find_gpu(load(), name).name for name in nvidia.names}) if nvidia.names else []
 

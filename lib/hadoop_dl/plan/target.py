@@ -199,9 +199,9 @@ def verdict(request: Stack | Json, profile: HostProfile) -> Json:
 
 
 def judge(request: Stack | Json, profile: HostProfile) -> Json:
-    from hadoop_dl import resolver  # noqa: PLC0415 (a no-op run does not load it)
-    from hadoop_dl.resolver import named_stacks  # noqa: PLC0415
-    from hadoop_dl.resolver.request import read_request  # noqa: PLC0415
+    from hadoop_dl import resolver  # a no-op run does not load it
+    from hadoop_dl.resolver import named_stacks
+    from hadoop_dl.resolver.request import read_request
 
     # A Python that the host lacks is reported once, by target_for, with the package to install.
     host = replace(profile, pythons=None)

@@ -259,7 +259,7 @@ def make_tree(component, interpreter):
         if "virtualenv" in tools:
             unpacked = os.path.join(component.scratch, "virtualenv")
             with contextlib.closing(zipfile.ZipFile(component.fetched(tools["virtualenv"]))) as archive:
-                archive.extractall(unpacked)  # noqa: S202  (its sha256 was just compared with the lock's)
+                archive.extractall(unpacked)  # its sha256 was just compared with the lock's
             command = [interpreter, os.path.join(unpacked, "virtualenv.py"), "--no-download", "--no-pip"]
             command += ["--no-setuptools", "--no-wheel", tree]
         status, output = component.run(command, 300)

@@ -145,7 +145,7 @@ def problems_of(artifacts, root):
     """name -> problem, for those that the mirror does not hold."""
     with ThreadPoolExecutor(2) as pool:
         answers = list(pool.map(lambda artifact: problem_of(artifact, root), artifacts))
-    return {artifact["name"]: answer for artifact, answer in zip(artifacts, answers) if answer}  # noqa: B905  (Python 3.6 has no strict)
+    return {artifact["name"]: answer for artifact, answer in zip(artifacts, answers) if answer}
 
 
 def unique(artifacts):
@@ -208,7 +208,7 @@ def write_manifest(artifacts, root):
     return True
 
 
-class only_one(object):  # noqa: N801  (reads as a sentence: with only_one(root))
+class only_one(object):  # reads as a sentence: with only_one(root)
     """Two runs that fill one directory take turns."""
 
     def __init__(self, root, progress=None):

@@ -47,7 +47,7 @@ def bootstrap(
                 if isinstance(problem, HostKeyRefused):
                     results[host].host_key = "REFUSED"
                 return None
-            except Exception as error:  # noqa: BLE001 - one host never stops the others
+            except Exception as error:  # one host never stops the others
                 results[host].problems.append(f"it could not be checked: {type(error).__name__}: {error}.")
                 return None
 

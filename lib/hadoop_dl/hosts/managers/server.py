@@ -335,7 +335,7 @@ def within(seconds: float, function: Callable[[], T]) -> T:
     def work() -> None:
         try:
             answers.put((function(), None))
-        except BaseException as error:  # noqa: BLE001 (raised again by the caller)
+        except BaseException as error:  # raised again by the caller
             answers.put((None, error))
 
     threading.Thread(target=work, daemon=True).start()

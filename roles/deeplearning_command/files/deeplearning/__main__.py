@@ -10,7 +10,7 @@ import sys
 PROGRAM = os.path.dirname(os.path.abspath(__file__))
 sys.path[:] = [PROGRAM] + [place for place in sys.path[1:] if os.path.isabs(place)]
 
-from deeplearning_command.cli import main  # noqa: E402 (the path above comes first)
+from deeplearning_command.cli import main  # the path above comes first
 
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))
