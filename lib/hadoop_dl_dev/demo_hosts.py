@@ -21,24 +21,21 @@ LABEL = "light"
 LONGEST = 3600  # seconds of one playbook
 
 
-def cluster(installed: bool) -> demo.Cluster:
-    """The demo's cluster. data1 must have the platform (installed), or must not have it yet."""
+def cluster() -> demo.Cluster:
+    """The demo's cluster, with the platform on data1."""
     base = demo.recorded(demo.DEFAULT_NAME)
     node = base.container("data1")
     if nodes.state(node) != "running":
-        command = "make demo" if installed else "scripts/demo up"
-        raise DemoError(f"{node} must run, but does not. Run {command} first.")
-    if nodes.succeeds(node, "test", "-e", "/opt/deeplearning/current") != installed:
-        if installed:
-            raise DemoError("data1 must have the platform, but does not. Run make demo first.")
-        raise DemoError("data1 must not have the platform yet, but does. Run make demo-down and scripts/demo up first.")
+        raise DemoError(f"{node} must run, but does not. Run make demo first.")
+    if not nodes.succeeds(node, "test", "-e", "/opt/deeplearning/current"):
+        raise DemoError("data1 must have the platform, but does not. Run make demo first.")
     return base
 
 
-def play(inventory: Path, playbook: str, *arguments: str, control: Path | None = None) -> str:
+def play(inventory: Path, playbook: str, control: Path) -> str:
     """Run a playbook and return its output. control: a directory for the connections of ssh."""
-    environment = {**ENVIRONMENT, **({"ANSIBLE_SSH_CONTROL_PATH_DIR": str(control)} if control else {})}
-    command = (str(BIN / "ansible-playbook"), "-i", str(inventory), str(images.REPOSITORY / playbook), *arguments)
+    environment = {**ENVIRONMENT, "ANSIBLE_SSH_CONTROL_PATH_DIR": str(control)}
+    command = (str(BIN / "ansible-playbook"), "-i", str(inventory), str(images.REPOSITORY / playbook))
     done = run(*command, env=environment, timeout=LONGEST, check=False)
     if done.returncode:
         raise DemoError(f"{playbook} ended with status {done.returncode}:\n{done.stdout[-3000:]}{done.stderr[-1000:]}")

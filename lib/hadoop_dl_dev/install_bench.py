@@ -1,5 +1,4 @@
-"""scripts/bench install: how long an environment takes, beside `cp -a` and sync of the same tree. Also a second stack and a repair, and other
-tools with the same wheels: uv, pip, and an archive of the tree.
+"""scripts/bench install: how long an environment takes, beside `cp -a` and sync of the same tree. Also a second stack and a repair.
 
 The modules of the roles run here, in this process's Python, with a directory of this machine as /opt/deeplearning and the controller's cache as
 mirror (a web server on loopback). What counts is the ratio within a round; absolute times belong to the machine.
@@ -12,10 +11,9 @@ import importlib
 import multiprocessing
 import os
 import shutil
-import statistics
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -88,34 +86,6 @@ def copy(tree: Path, target: Path) -> None:
     subprocess.run(["sync", "-f", str(target)], check=True)
 
 
-def other_tools(stack: str, tree: Path, place: Path) -> dict[str, list[list[str]]]:
-    """Name -> the commands that put the same packages into a directory of `place`, of a lock without source distributions.
-
-    The archive is made here, and its time does not count.
-    """
-    lock = stacks.load_stack(stack).lock(PYTHON)
-    requirements, archive = place / "requirements.txt", place / "tree.tar.zst"
-    place.mkdir()
-    requirements.write_text(lock.text, encoding="utf-8")
-    subprocess.run(["tar", "-C", str(tree.parent), "--zstd", "-cf", str(archive), tree.name], check=True)
-    uv, common = str(Path(sys.executable).parent / "uv"), ["--quiet", "--no-index", "--no-deps", "--require-hashes"]
-    common += ["--find-links", str(CACHE / "wheels"), "-r", str(requirements)]
-    options = ["--compile-bytecode", "--link-mode=copy", "--no-cache", *common]
-    return {
-        "uv, compiling": [
-            [uv, "venv", "--quiet", "--python", INTERPRETER, str(place / "uv")],
-            [uv, "pip", "install", "--python", str(place / "uv"), *options],
-        ],
-        "pip": [
-            [INTERPRETER, "-m", "venv", str(place / "pip")],
-            [str(place / "pip/bin/pip"), "--no-cache-dir", "--disable-pip-version-check", "install", *common],
-        ],
-        f"unpacking an archive of {archive.stat().st_size // 10**6} MB": [
-            ["tar", "-C", str(place), "--zstd", "-xf", str(archive)]
-        ],
-    }
-
-
 def damage(tree: Path) -> None:
     next(tree.glob("lib/python*/site-packages/*/__init__.py")).unlink()
 
@@ -126,19 +96,18 @@ def size(tree: Path) -> tuple[int, int]:
 
 
 def measure(rounds: int) -> str:
-    """Markdown tables: for the first stack, the second one beside it, and a repair, seconds and the ratio to a copy; and for other tools.
+    """A Markdown table: for the first stack, the second one beside it, and a repair, seconds and the ratio to a copy.
 
     In brackets the processor time, which can be compared where the machine has other work. The mirror's does not count.
     """
     first, second = STACKS
     steps = ((first, first), (f"{second}, beside it", second), (f"repair of {first}", first))
-    tool_costs: dict[str, list[tuple[Cost, float]]] = {}
     times: dict[str, list[tuple[Cost, Cost]]] = {title: [] for title, _ in steps}
     trees: dict[str, tuple[int, int]] = {}
     for stack in STACKS:
         fetch_artifacts(stacks.load_stack(stack).artifacts(PYTHON), CACHE, progress=print)
     with mirror(CACHE) as url:
-        for number in range(rounds):
+        for _ in range(rounds):
             root = DIRECTORY / "deeplearning"
             shutil.rmtree(DIRECTORY, ignore_errors=True)
             DIRECTORY.mkdir(parents=True)
@@ -152,28 +121,10 @@ def measure(rounds: int) -> str:
                 copy(tree, DIRECTORY / f"copy-{step}")  # deleted later: that slows the disk down
                 times[title].append((spent, measurements.since(installed)))
                 trees[title] = size(tree)
-                if title == first:
-                    place = DIRECTORY / f"tools-{number}"
-                    for name, commands in other_tools(stack, tree, place).items():
-                        began = measurements.now()
-                        for command in [*commands, ["sync", "-f", str(place)]]:
-                            subprocess.run(command, check=True)
-                        tool_cost = measurements.since(began)
-                        tool_costs.setdefault(name, []).append((tool_cost, tool_cost.wall / spent.wall))
     shutil.rmtree(DIRECTORY)
     rows: list[tuple[object, ...]] = []
     for title, pairs in times.items():
         ratio = measurements.spread((spent.wall / copied.wall for spent, copied in pairs), 1)
-        seconds = [shown([pair[index] for pair in pairs]) for index in (0, 1)]
+        seconds = [measurements.medians([pair[index] for pair in pairs]) for index in (0, 1)]
         rows.append((title, *trees[title], *seconds, ratio))
-    tools = [
-        (name, shown([cost for cost, _ in shares]), f"{statistics.median(ratio for _, ratio in shares):.2f}")
-        for name, shares in tool_costs.items()
-    ]
-    return f"{measurements.table(HEAD, rows)}\n\n{measurements.table(('what', 's (CPU)', 'to the first installation'), tools)}"
-
-
-def shown(costs: Sequence[Cost]) -> str:
-    """The medians of seconds by the clock, and in brackets of processor time."""
-    wall, processor = (statistics.median(getattr(cost, name) for cost in costs) for name in ("wall", "cpu"))
-    return f"{wall:.1f} ({processor:.1f})"
+    return measurements.table(HEAD, rows)

@@ -1,16 +1,12 @@
-"""What the benchmarks share: a stopwatch, rounds in fresh interpreters, medians with their spread, and tables in Markdown."""
+"""What the benchmarks share: a stopwatch, medians with their spread, and tables in Markdown."""
 
 from __future__ import annotations
 
-import json
 import resource
 import statistics
-import subprocess
-import sys
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 
 @dataclass(frozen=True)
@@ -31,15 +27,13 @@ def since(began: Cost) -> Cost:
     return Cost(end.wall - began.wall, end.cpu - began.cpu)
 
 
-def fresh_round(module: str, *arguments: object) -> dict[str, Any]:
-    """The line of JSON that `once` of a module of this package prints in an interpreter of its own."""
-    code = f"import sys; from hadoop_dl_dev import {module}; {module}.once(*sys.argv[1:])"
-    command = [sys.executable, "-I", "-c", code, *map(str, arguments)]
-    answer: dict[str, Any] = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
-    return answer
+def medians(costs: Sequence[Cost]) -> str:
+    """The medians of seconds by the clock, and in brackets of processor time."""
+    wall, processor = (statistics.median(getattr(cost, name) for cost in costs) for name in ("wall", "cpu"))
+    return f"{wall:.1f} ({processor:.1f})"
 
 
-def spread(values: Iterable[float], digits: int = 0) -> str:
+def spread(values: Iterable[float], digits: int) -> str:
     """Median, and the least and the greatest in brackets."""
     numbers = list(values)
     median, least, most = (f"{value:.{digits}f}" for value in (statistics.median(numbers), min(numbers), max(numbers)))
