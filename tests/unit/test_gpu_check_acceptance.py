@@ -79,7 +79,7 @@ def test_data_that_is_lost_between_host_and_gpu_is_a_problem_of_the_gpu(monkeypa
 @pytest.mark.parametrize("call", ["cuInit", "cuDeviceGetCount", "cuDevicePrimaryCtxRetain", "cuDeviceGetPCIBusId"])
 def test_cuda_that_does_not_start_is_an_error_with_its_meaning(call):
     assert bandwidth.measure(Cuda(cards(1), {call: 802})) == {
-        "error": f"{call} returned 802 (the system is not ready: the fabric manager must run)"
+        "error": f"{call} returned 802 (the GPUs wait for the fabric of their NVLinks: gpu-check fabric_manager)"
     }
 
 

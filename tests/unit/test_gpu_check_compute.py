@@ -202,7 +202,7 @@ CUDA = {"ldconfig": (0, "\tlibcuda.so.1 (libc6,x86-64) => /usr/lib64/libcuda.so.
         (Library(gpus=2), "PASS", "2 GPUs"),
         (Library(gpus=1), "FAIL", "CUDA must list 2 GPUs but lists 1. Run gpu-check gpus_by_driver_as_declared"),
         (Library(refused={"cuInit": 100}), "FAIL", "cuInit returned 100 (no GPU is visible"),
-        (Library(refused={"cuInit": 802}), "FAIL", "the fabric manager must run"),
+        (Library(refused={"cuInit": 802}), "FAIL", "gpu-check fabric_manager"),
         (Library(gpus=2, refused={"cuMemAlloc_v2": 2}), "FAIL", "GPU 0: cuMemAlloc_v2 returned 2 (out of memory"),
     ],
 )

@@ -134,6 +134,21 @@ def test_a_gpu_that_has_not_joined_the_fabric_fails(tmp_path, state, outcome):
     assert asked(tmp_path, 580, ["fabric_manager"], gpu=state, answers=daemon)["fabric_manager"][0] == outcome
 
 
+def test_switches_behind_infiniband_bridges_require_the_fabric_manager(tmp_path):
+    """From NVLink 5 on the switches are no PCI devices of the host: rhel10/nvidia-driver of github.com/NVIDIA/gpu-driver-container."""
+    bridge = tmp_path / "sys/class/infiniband/mlx5_4/device"
+    bridge.mkdir(parents=True)
+    (bridge / "vpd").write_bytes(b"\x82\x10\x00NVIDIA ConnectX-7 SW_MNG")
+    daemon = {"systemctl": (3, "inactive")}
+    check(asked(tmp_path, 580, ["fabric_manager"], answers=daemon)["fabric_manager"], "FAIL", "it is inactive")
+
+
+@pytest.mark.parametrize(("state", "outcome"), [("N/A", "SKIP"), ("Not Supported", "SKIP"), ("Not Started", "FAIL")])
+def test_without_switches_the_state_of_the_gpus_decides(tmp_path, state, outcome):
+    gpu = {"fabric.state": state, "fabric.status": "N/A"}
+    assert asked(tmp_path, 580, ["fabric_manager"], gpu=gpu)["fabric_manager"][0] == outcome
+
+
 COMPUTING = [name for name, function in QUESTIONS if function.__module__ == "gpu_check.compute"]
 
 

@@ -11,6 +11,8 @@ ACTION = "[1.0] NVRM: Xid (PCI:0000:3b:00): 154, GPU recovery action changed fro
 NONE, REBOOT = "0x0 (None)", "0x2 (Node Reboot Required)"
 CONTAINED = "[1.0] NVRM: Xid (PCI:0000:3b:00): 94, pid=7062, Contained: CE User Channel (0x9). RST: No, D-RST: No\n"
 REMAPPED = "[1.0] NVRM: Xid (PCI:0000:3b:00): 63, pid=1896, Row Remapper: New row marked for remapping, reset gpu to activate.\n"
+# Its form: components/accelerator/nvidia/xid/nvlink_logs_test.go of https://github.com/leptonai/gpud
+NVLINK = "[1.0] NVRM: Xid (PCI:0000:3b:00): 145, pid=876766, name=python, RLW_RXPIPE %s XC0 i0 Link 12 (0x040980c2 0x00000008)\n"
 SXID = "[1.0] nvidia-nvswitch0: SXid (PCI:0000:c3:00.0): %d, %s, Link 28 RX Short Error Rate\n"
 HEAT = "[1.0] nvidia-nvswitch0: SXid (PCI:0000:c3:00.0): %d, OSFP Thermal Warn %s\n"
 SWITCH = """[1.0] nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): 28006, %s, Link 46 MC TS crumbstore MCTO (First)
@@ -24,17 +26,25 @@ SWITCH = """[1.0] nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): 28006, %s, Link 46 
     [
         ("nothing", "PASS", "none"),
         (XID % 13 + XID % 31, "PASS", "warning: Xid 13 at PCI:0000:3b:00 (graphics engine exception), Xid 31"),
-        (XID % 13 + XID % 79, "FAIL", "Xid 79 at PCI:0000:3b:00. Look"),
+        (XID % 13 + XID % 79, "FAIL", "has Xid 79 at PCI:0000:3b:00 (GPU has fallen off the bus: RESTART_BM). Words"),
         (XID % 48, "FAIL", "Xid 48"),
         (XID % 119, "FAIL", "Xid 119"),
         (SXID % (12028, "Fatal"), "FAIL", "SXid 12028 at PCI:0000:c3:00.0"),
         (SXID % (20009, "Non-fatal"), "PASS", "SXid 20009 at PCI:0000:c3:00.0 (Non-fatal)"),
         (SXID % (12028, "Correctable"), "PASS", "SXid 12028 at PCI:0000:c3:00.0 (Correctable)"),
         (SWITCH % ("Non-fatal", 0), "PASS", "warning: SXid 28006 at PCI:0000:c1:00.0 (Non-fatal)"),
-        (SWITCH % ("Fatal", 1), "FAIL", "has SXid 28006 at PCI:0000:c1:00.0. Look"),
+        (SWITCH % ("Fatal", 1), "FAIL", "has SXid 28006 at PCI:0000:c1:00.0. Words"),
         (HEAT % (28001, "Activated"), "FAIL", "SXid 28001"),
         (HEAT % (28002, "Deactivated"), "PASS", "none"),
         (REMAPPED, "PASS", "warning: Xid 63 at PCI:0000:3b:00 (memory will be remapped)"),
+        (XID % 69 + XID % 999, "PASS", "Xid 999 at PCI:0000:3b:00 (not in NVIDIA's catalogue of "),
+        (XID % 109 + XID % 45, "PASS", "Xid 109"),
+        (XID % 162, "PASS", "(power smoothing engaged again)"),
+        (XID % 167, "FAIL", "(fatal PCIe timeout: no action named)"),
+        (NVLINK % "Nonfatal", "PASS", "warning: Xid 145 at PCI:0000:3b:00 (NVLink RLW error, Nonfatal)"),
+        (NVLINK % "Fatal", "FAIL", "Xid 145 at PCI:0000:3b:00 (NVLink RLW error)"),
+        (NVLINK % "Link Fatal?", "FAIL", "Xid 145"),
+        (NVLINK % "", "FAIL", "Xid 145"),
         (CONTAINED, "PASS", "warning: Xid 94 at PCI:0000:3b:00 (contained memory error)"),
         (XID % 95, "FAIL", "Xid 95"),
         (ACTION % (NONE, REBOOT), "FAIL", "Xid 154 at PCI:0000:3b:00 (Node Reboot Required)"),

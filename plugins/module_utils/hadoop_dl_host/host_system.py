@@ -19,6 +19,8 @@ MODULES = ("nvidia", "nvidia_uvm", "nouveau", "amdgpu")
 # The newest PCI device in compat/gpu_devices.yml (tests/unit/test_host_reader.py compares): only above it is nvidia-smi
 # asked for the compute capability, which takes up to seconds.
 NEWEST_DEVICE = "31c3"
+# Names of vGPU types end with the memory in GB and the series: GRID V100D-8Q, A10-24Q, H100L-2-24C (docs.nvidia.com/vgpu, "Virtual GPU Types").
+VGPU = re.compile(r"-\d+[ABCQ](\d|ME)?$")
 LIBRARIES = ("/usr/lib64", "/usr/lib/x86_64-linux-gnu/nvidia/current", "/usr/lib/x86_64-linux-gnu")
 # Where a kernel's tree has NVIDIA's module: dkms on RHEL (extra) and Debian (updates/dkms), NVIDIA's precompiled packages
 # (kmod-nvidia.spec in https://github.com/NVIDIA/yum-packaging-precompiled-kmod), its .run file (kernel/drivers/video), weak-modules.

@@ -59,7 +59,7 @@ def may_open(host, path, status):
 
 
 def devices(host):
-    """Sentences about device nodes and variables that hide GPUs."""
+    """Sentences about device nodes, MIG and variables that hide GPUs."""
     texts = []
     nodes = host.nodes()
     closed = [path for path, status in nodes if not may_open(host, path, status)]
@@ -67,6 +67,11 @@ def devices(host):
         texts.append(
             "%s may not open %s: look at their rights (NVreg_DeviceFileMode), and at the container's device rules."
             % ("Users" if host.gives_up_root() else "This user", ", ".join(closed))
+        )
+    if host.mig() and not host.parts():
+        texts.append(
+            "MIG is on for GPU %s, which has no parts, so that CUDA finds nothing there: make some (nvidia-smi mig -cgi …), or turn it off (nvidia-smi -i %s -mig 0)."
+            % (", ".join(host.mig()), ",".join(host.mig()))
         )
     for name in ("CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES"):
         if os.environ.get(name) in ("", "-1", "none", "void"):

@@ -13,10 +13,10 @@ NUMBER = 20260117
 CODES = {
     2: "out of memory: something fills the GPU",
     3: "the driver is being stopped",
-    46: "the GPU is in use and its compute mode is exclusive, or a MIG part is missing",
+    46: "the GPU is in use and its compute mode is exclusive, a MIG part is missing, or a vGPU has no licence: gpu-check vgpu_licensed",
     100: "no GPU is visible: device nodes, their rights, CUDA_VISIBLE_DEVICES",
     101: "no such GPU",
-    802: "the system is not ready: the fabric manager must run",
+    802: "the GPUs wait for the fabric of their NVLinks: gpu-check fabric_manager",
     803: "library and module of the driver differ: reboot",
     804: "the library is for a newer driver (forward compatibility)",
     999: "unknown: read dmesg; /dev/nvidia-uvm may be missing or closed",

@@ -9,6 +9,8 @@ import stat
 from ansible.module_utils.hadoop_dl_host import host_workbench as workbench
 from ansible.module_utils.hadoop_dl_host import processes
 
+from gpu_check.cells import ABSENT
+from gpu_check.kernel_log import reasons
 from gpu_check.questions import Fail, Skip, check, host_check, version
 from gpu_check.sentences import TIMEOUT, no_gpus, no_library, smi_problem, two_versions
 
@@ -48,8 +50,13 @@ def gpus_by_driver_as_declared(host):
     for required, source in promises:
         if required is not None and listed != required:
             raise Fail(
-                "nvidia-smi must list the %d GPUs that %s but lists %d. Look at dmesg | grep -i -e nvrm -e xid for the missing one."
-                % (required, source, listed)
+                "nvidia-smi must list the %d GPUs that %s but lists %d. %s"
+                % (
+                    required,
+                    source,
+                    listed,
+                    reasons(host) or "Look at dmesg | grep -i -e nvrm -e xid for the missing one.",
+                )
             )
     return "%d GPUs" % listed
 
@@ -58,7 +65,7 @@ def gpus_by_driver_as_declared(host):
 def driver_runs(host):
     """The driver answers"""
     host.requires_gpu()
-    host.query("driver_version")
+    host.query("index", "driver_version")
     return "it answers"
 
 
@@ -205,7 +212,8 @@ def compute_mode(host):
     """Jobs may compute on every GPU"""
     host.requires_gpu()
     rows = host.query("index", "compute_mode")
-    closed = [row[0] for row in rows if "Prohibited" in row[1]]
+    good = ABSENT + ("Default", "Exclusive_Process", "Exclusive_Thread")
+    closed = [row[0] for row in rows if row[1] not in good]
     if closed:
         raise Fail(
             "Jobs require a compute mode that lets them start; it is Prohibited for GPU %s. Set it: nvidia-smi -i %s -c DEFAULT"

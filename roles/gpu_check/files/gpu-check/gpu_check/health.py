@@ -5,26 +5,10 @@ from __future__ import absolute_import, division, print_function
 
 import re
 
+from gpu_check.cells import ABSENT
+from gpu_check.kernel_log import gpu_errors
 from gpu_check.questions import Fail, NotReported, Skip, check, host_check
-
-# Xids after which the GPU computes on. NVIDIA's device plugin for Kubernetes ignores 13, 31, 43, 45, 68 and 109
-# (github.com/NVIDIA/k8s-device-plugin, internal/rm/health.go). For the others NVIDIA's catalog has RESTART_APP or IGNORE as the immediate action
-# (docs.nvidia.com/deploy/xid-errors/analyzing-xid-catalog.html); what 63 announces is asked by retired_pages and recovery_action.
-MILD_XIDS = {
-    13: "graphics engine exception",
-    31: "memory page fault",
-    32: "invalid push buffer",
-    43: "GPU stopped processing",
-    45: "preemptive cleanup",
-    63: "memory will be remapped",
-    68: "video processor exception",
-    94: "contained memory error",
-    109: "context switch timeout",
-    137: "NVLink access without right",
-}
-RECOVERY_XID = 154  # its text says what the driver asks for now
-# A switch's error is three lines: its text, "Severity …" and "Data {…" (github.com/NVIDIA/open-gpu-kernel-modules, src/common/nvswitch/kernel/error_nvswitch.c).
-SXID = r"SXid \((.*?)\): (\d+), (?!Severity \d|Data \{)(.*)"
+from gpu_check.sentences import smi_problem
 
 RESETS = ("reset_status.reset_required", "reset_status.drain_and_reset_recommended")
 
@@ -38,7 +22,7 @@ def ecc_errors(host):
     """No uncorrected ECC errors since boot"""
     host.requires_gpu()
     rows = host.query("index", "ecc.errors.uncorrected.volatile.total")
-    sick = [row for row in rows if row[1].isdigit() and int(row[1]) > 0]
+    sick = [row for row in rows if row[1] not in ABSENT + ("0",)]
     if sick:
         raise Fail(
             "A GPU with uncorrected memory errors computes nonsense: drain the host, reset or replace the card; found %s."
@@ -83,7 +67,7 @@ def retired_pages(host):
         except NotReported as reason:
             lines.append(str(reason))
             continue
-        sick = [row for row in rows if row[1] in ("Yes", "1")]
+        sick = [row for row in rows if row[1] not in ABSENT + ("No", "0")]
         if sick:
             raise Fail("%s; found %s: %s." % (words, field, each(sick)))
         lines.append("%s: %s" % (field, each(rows)))
@@ -96,7 +80,7 @@ def inforom(host):
     host.requires_gpu()
     try:
         rows = host.query("gpu_bus_id", "inforom.checksum_validation")
-        corrupted_gpus = ["GPU %s" % row[0] for row in rows if row[1] == "invalid"]
+        corrupted_gpus = ["GPU %s" % row[0] for row in rows if row[1] not in ABSENT + ("valid",)]
     except NotReported:
         host.query("index")
         corrupted_gpus = ["GPU %s" % address for address in sorted(host.corrupted)]
@@ -120,7 +104,8 @@ def throttling(host):
         rows = host.query("index", *["clocks_event_reasons." + name for name, _ in SLOWDOWNS])
     except NotReported:  # before 535
         rows = host.query("index", *["clocks_throttle_reasons." + name for name, _ in SLOWDOWNS])
-    slow = [(row[0], word) for row in rows for (_, word), cell in zip(SLOWDOWNS, row[1:]) if cell == "Active"]
+    good = ABSENT + ("Not Active",)
+    slow = [(row[0], word) for row in rows for (_, word), cell in zip(SLOWDOWNS, row[1:]) if cell not in good]
     if slow:
         raise Fail(
             "A GPU must run at its own clocks but is slowed down to half or less: %s. Look at fans, air flow and power supplies (nvidia-smi -q -d PERFORMANCE)."
@@ -134,11 +119,11 @@ def recovery_action(host):
     """The driver asks for no reset and no reboot"""
     host.requires_gpu()
     rows = recovery_rows(host)
-    waiting = [row for row in rows if row[1] not in ("None", "N/A", "[N/A]")]
+    waiting = [row for row in rows if row[1] not in ABSENT + ("None",)]
     if waiting:
         raise Fail(
-            "The driver must ask for nothing but asks for %s. Drain the host and do that; nvidia-smi -r resets a GPU."
-            % each(waiting)
+            "The driver must ask for nothing but asks for %s. Drain the host and do that%s."
+            % (each(waiting), "; nvidia-smi -r resets a GPU" if "reset" in each(waiting).lower() else "")
         )
     return each(rows)
 
@@ -152,7 +137,8 @@ def recovery_rows(host):
             flags = host.query("index", *RESETS)
         except NotReported:
             raise reason
-    return [[row[0], " and ".join(RESETS[at] for at in (0, 1) if row[1 + at] == "Yes") or "None"] for row in flags]
+    good = ABSENT + ("No", "0")
+    return [[row[0], " and ".join(RESETS[at] for at in (0, 1) if row[1 + at] not in good) or "None"] for row in flags]
 
 
 @host_check
@@ -163,38 +149,30 @@ def xid(host):
     if status != 0:
         raise Skip("the kernel's log is not readable here")
     hard, mild = gpu_errors(output)
-    for bus, number, text in re.findall(SXID, output):
-        match = re.match("Non-fatal|Correctable", text)
-        if match:
-            mild.append("SXid %s at %s (%s)" % (number, bus, match.group()))
-        elif not text.strip().endswith("Deactivated"):  # a warning about heat that ended
-            hard.append("SXid %s at %s" % (number, bus))
     if hard:
         raise Fail(
-            "The kernel log must be free of errors of the hardware but has %s. Look them up in NVIDIA's Xid catalog "
-            "(docs.nvidia.com/deploy/xid-errors); 48, 74, 79, 95 mean the card or its slot."
-            % ", ".join(each_once(hard)[:5])
+            "The kernel log must be free of errors of the hardware but has %s. Words in capitals are the immediate action "
+            "of NVIDIA's Xid catalog (docs.nvidia.com/deploy/xid-errors), which explains each." % ", ".join(hard[:5])
         )
-    return "warning: %s" % ", ".join(each_once(mild)[:5]) if mild else "none"
+    return "warning: %s" % ", ".join(mild[:5]) if mild else "none"
 
 
-def gpu_errors(output):
-    """The Xids of the kernel's log: those of the hardware, and those after which the GPU computes on."""
-    hard, mild, recovery = [], [], {}
-    for bus, number, text in re.findall(r"NVRM: Xid \((.*?)\): (\d+)(.*)", output):
-        name = "Xid %s at %s" % (number, bus)
-        if int(number) == RECOVERY_XID:
-            recovery[name] = re.findall(r"\(([^()]*)\)", text)[-1:]  # the last one of a GPU is valid
-        elif int(number) in MILD_XIDS:
-            mild.append("%s (%s)" % (name, MILD_XIDS[int(number)]))
-        else:
-            hard.append(name)
-    hard += ["%s (%s)" % (name, "".join(action)) for name, action in sorted(recovery.items()) if action != ["None"]]
-    return hard, mild
-
-
-def each_once(names):
-    return [name for at, name in enumerate(names) if name not in names[:at]]
+@check
+def vgpu_licensed(host):
+    """A virtual GPU (vGPU) has its licence"""
+    host.requires_gpu()
+    if not host.virtual():
+        raise Skip("no virtual GPU here")
+    status, output = host.run("nvidia-smi", "-q")
+    if status != 0:
+        raise Fail(smi_problem(host, status, output))
+    states = re.findall(r"^\s*License Status\s*: (.*?)\s*$", output, re.M)
+    if not states or [state for state in states if not state.startswith("Licensed")]:
+        raise Fail(
+            "%s requires a licence, or CUDA is slowed down and then refused; License Status is %s. Look at /etc/nvidia/gridd.conf and journalctl -u nvidia-gridd."
+            % (" and ".join(sorted(set(host.virtual()))), ", ".join(states) or "missing in nvidia-smi -q")
+        )
+    return "; ".join(states)
 
 
 @check
@@ -204,7 +182,7 @@ def pcie_width(host):
     narrow = [
         row
         for row in host.query("index", "pcie.link.width.current", "pcie.link.width.max")
-        if row[1].isdigit() and row[2].isdigit() and int(row[1]) < int(row[2])
+        if not set(row[1:]) & set(ABSENT) and int(row[1]) < int(row[2])
     ]
     if narrow:
         raise Fail(
@@ -227,14 +205,23 @@ def topology(host):
     return "%s; NUMA node of each: %s" % (text, ", ".join("unknown" if one in (None, "-1") else one for one in nodes))
 
 
+def manages_a_fabric(host):
+    """NVSwitches on the PCI bus, or from NVLink 5 on bridges to them that are InfiniBand devices.
+
+    SW_MNG in their vital product data: github.com/NVIDIA/gpu-driver-container, rhel10/nvidia-driver.
+    """
+    bridges = [host.text(path) or "" for path in host.glob("/sys/class/infiniband/*/device/vpd")]
+    return host.nvidia_devices()[1] or len([text for text in bridges if "SW_MNG" in text])
+
+
 @host_check
 def fabric_manager(host):
     """NVSwitch systems: the fabric manager runs, and the GPUs joined its fabric"""
-    switches = host.nvidia_devices()[1]
-    if not switches:
-        raise Skip("no NVSwitch here")
+    host.requires_gpu()
+    switches = manages_a_fabric(host)
     status, output = host.run("systemctl", "is-active", "nvidia-fabricmanager")
-    if status != 0:
+    unit = "active" if status == 0 else output.strip() or "missing"
+    if switches and status != 0:
         raise Fail(
             "%d NVSwitches require the fabric manager, but it is %s: CUDA fails with status 802. systemctl status nvidia-fabricmanager; its version must be %s."
             % (switches, output.strip() or "missing", host.library())
@@ -242,12 +229,14 @@ def fabric_manager(host):
     try:
         rows = host.query("index", "fabric.state", "fabric.status")
     except NotReported:
-        return "active"
-    joined = ("Completed, Success", "N/A, N/A", "[N/A], [N/A]")  # GPUs before Hopper have no state
-    waiting = [(row[0], ", ".join(row[1:])) for row in rows if ", ".join(row[1:]) not in joined]
+        rows = []
+    fabric = [row for row in rows if row[1] not in ABSENT]  # GPUs before Hopper, and those without NVLink, are in none
+    waiting = [(row[0], ", ".join(row[1:])) for row in fabric if tuple(row[1:]) != ("Completed", "Success")]
     if waiting:
         raise Fail(
-            "Every GPU must have joined the fabric; found %s. Read journalctl -u nvidia-fabricmanager; until then CUDA fails with status 802."
-            % each(waiting)
+            "Every GPU must have joined the fabric; found %s, and the fabric manager is %s. Read journalctl -u nvidia-fabricmanager (from B200 on "
+            "nvlsm must run as well); until then CUDA fails with status 802." % (each(waiting), unit)
         )
-    return "active"
+    if not switches and not fabric:
+        raise Skip("no NVSwitch here, and no GPU that is in a fabric")
+    return unit if switches else "joined"

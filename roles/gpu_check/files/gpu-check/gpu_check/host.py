@@ -12,6 +12,7 @@ import stat
 
 from ansible.module_utils.hadoop_dl_host import host_system, processes
 
+from gpu_check import cells
 from gpu_check.questions import Fail, NotReported, Skip
 from gpu_check.sentences import LOADER, NVIDIA, TIMEOUT, smi_problem
 
@@ -121,7 +122,11 @@ class Host(host_system.System):
 
     def yarn(self):
         """Whether this is a YARN container that shares its host's files: its cgroup decides which GPUs it may open."""
-        return not self.contained() and os.environ.get("CONTAINER_ID", "").startswith("container_")
+        return not self.contained() and self.in_yarn()
+
+    def in_yarn(self):
+        """Whether YARN started this process; its NodeManager may itself be in a container."""
+        return os.environ.get("CONTAINER_ID", "").startswith("container_")
 
     def place(self):
         """What a message calls this place."""
@@ -171,7 +176,10 @@ class Host(host_system.System):
         return self.declared() or len(self.pci()) or len(self.listed())
 
     def query(self, *fields, **options):
-        """Rows of nvidia-smi --query-gpu (or of another switch); turns its failures into messages."""
+        """Rows of nvidia-smi --query-gpu (or of another switch), whose first field names the GPU; turns its failures into messages.
+
+        Here each cell is judged for all questions (cells.py): it has a value of its field, or says that there is none.
+        """
         switch = options.get("switch", "--query-gpu")
         status, output = self.run("nvidia-smi", "%s=%s" % (switch, ",".join(fields)), "--format=csv,noheader")
         if status == 2:  # nvidia-smi(1): a supplied argument or flag is invalid
@@ -180,20 +188,26 @@ class Host(host_system.System):
         if status != 0:
             raise Fail(smi_problem(self, status, output))
         rows = [[cell.strip() for cell in line.split(",")] for line in output.splitlines() if line.strip()]
-        odd = [row for row in rows if len(row) != len(fields)]
-        if odd:
-            raise Fail(
-                "nvidia-smi must answer with %s for each GPU but printed: %s. Run nvidia-smi %s=%s --format=csv and read its answer."
-                % (", ".join(fields), ", ".join(odd[0]), switch, ",".join(fields))
-            )
+        problems = [problem for problem in [cells.problem(fields, row) for row in rows] if problem]
+        if problems or not rows:
+            raise Fail("; ".join(problems) or "nvidia-smi must answer for each GPU but printed nothing. Run nvidia-smi")
         return rows
 
     def mig(self):
-        """Whether a GPU is divided by MIG: then a process sees one of its parts."""
+        """Numbers of the GPUs that MIG divides: a process sees one of their parts."""
         try:
-            return any(row[1] == "Enabled" for row in self.query("index", "mig.mode.current"))
+            return [row[0] for row in self.query("index", "mig.mode.current") if row[1] == "Enabled"]
         except (Fail, Skip):
-            return False
+            return []
+
+    def parts(self):
+        """The parts of GPUs that nvidia-smi lists."""
+        return re.findall(r"^\s+MIG \S+\s+Device", self.run("nvidia-smi", "-L")[1], re.M)
+
+    def virtual(self):
+        """Names of the GPUs that are parts of a hypervisor's card (vGPU)."""
+        names = re.findall(r"^GPU \d+: (.*) \(UUID", self.run("nvidia-smi", "-L")[1], re.M)
+        return [name for name in names if host_system.VGPU.search(name)]
 
     def users(self):
         """Processes that compute on the GPUs, as nvidia-smi names them; in a container it may not see any."""

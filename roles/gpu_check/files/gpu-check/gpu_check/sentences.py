@@ -5,6 +5,7 @@ from __future__ import absolute_import, division, print_function
 
 import os
 
+from gpu_check.kernel_log import reasons
 from gpu_check.questions import version
 
 NVIDIA = "/usr/local/nvidia"  # where an engine of CDSW up to 1.5 has its host's driver: bin, lib, lib64 of NVIDIA_LIBRARY_PATH
@@ -109,10 +110,11 @@ def smi_problem(host, status, output):
             % TIMEOUT
         )
     if "couldn't communicate" in output:
-        return (
-            "The NVIDIA driver must run in the kernel but does not (nvidia-smi: %s). Kernel %s %s. "
-            "Load it with modprobe nvidia, read dmesg, or reboot into the kernel that has the module."
-            % (first, host.running_kernel(), module_words(host, host.running_kernel()))
+        return "The NVIDIA driver must run in the kernel but does not (nvidia-smi: %s). Kernel %s %s. %s" % (
+            first,
+            host.running_kernel(),
+            module_words(host, host.running_kernel()),
+            reasons(host) or "Load it with modprobe nvidia, read dmesg, or reboot into the kernel that has the module.",
         )
     if "version mismatch" in output:
         return (
@@ -125,19 +127,20 @@ def smi_problem(host, status, output):
             "nvidia-smi must be able to open /dev/nvidia* but may not: %s. Look at their rights, and at the container's device rules."
             % first
         )
-    if "No devices" in output and host.yarn():
+    if "No devices" in output and host.in_yarn():
         return (
             "This YARN container was given no GPU: nvidia-smi lists none of its host's. Ask for them when the job is submitted "
             "(spark.executor.resource.gpu.amount, yarn.io/gpu), and let YARN know them: yarn.nodemanager.resource-plugins."
         )
     if "No devices" in output:
-        return (
-            "nvidia-smi must list GPUs but reports: %s. Look for cards that are off the bus: lspci -d 10de:; dmesg | grep -i nvrm"
-            % first
+        return "nvidia-smi must list GPUs but reports: %s. %s" % (
+            first,
+            reasons(host) or "Look for cards that are off the bus: lspci -d 10de:; dmesg | grep -i nvrm",
         )
-    return "nvidia-smi must answer but ended with status %s: %s. Look at dmesg | grep -i -e nvrm -e xid" % (
+    return "nvidia-smi must answer but ended with status %s: %s. %s" % (
         status,
         first,
+        reasons(host) or "Look at dmesg | grep -i -e nvrm -e xid",
     )
 
 
@@ -162,6 +165,11 @@ def container_problem(host, status, output, first):
         )
     if "No devices" in output and not host.granted():
         return no_gpus(host)
+    if "NVML: Unknown Error" in output:  # github.com/NVIDIA/nvidia-container-toolkit/issues/48
+        return (
+            "This %s must be able to open its GPUs but may not any more (nvidia-smi: %s): systemd on the host was reloaded after it started, which took "
+            "them from its cgroup. Start a new one." % (host.place(), first)
+        )
     if "couldn't find libnvidia-ml" in output:
         return no_library(host, "libnvidia-ml.so.1")
     if "couldn't communicate" in output:
