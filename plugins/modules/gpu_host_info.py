@@ -48,16 +48,26 @@ DRIVER_PACKAGES = re.compile(
     r"|nvidia-xconfig\S*|libnvidia-(cfg|fbc|gpucomp)"
     r"|libcuda1|libnvidia-ml1|libnvidia-ml|nvidia-alternative|firmware-nvidia-gsp|xorg-x11-drv-nvidia\S*"
     r"|nvidia-dkms-\S+|nvidia-compute-utils-\S+|nvidia-firmware-\S+|libnvidia-(compute|cfg1)-\S+|linux-(modules|objects|signatures)-nvidia-\S+"
-    r"|nvidia-x11-drv\S*|akmod-nvidia\S*|dkms-nvidia\S*)$"
+    r"|nvidia-x11-drv\S*|akmod-nvidia\S*|dkms-nvidia\S*"
+    r"|nvidia-open(-[0-9]+)?|libnvidia-nscq\S*|nvidia-imex\S*|libnvsdm\S*)$"
 )
 # Up to DCGM 3 one package, from 4 on several: docs.nvidia.com/datacenter/dcgm/latest/installation.html.
 DCGM_PACKAGES = re.compile(r"^datacenter-gpu-manager(-\S+)?$")
 # Daemons of the driver, and those that watch it: they hold the device and are no work. As the kernel shortens their names.
-DAEMONS = ("nvidia-persiste", "nv-fabricmanage", "nv-hostengine", "dcgm-exporter", "nvidia_gpu_expo", "nvidia-device-p")
+DAEMONS = (
+    "nvidia-persiste",
+    "nv-fabricmanage",
+    "nvidia-imex",
+    "nv-hostengine",
+    "dcgm-exporter",
+    "nvidia_gpu_expo",
+    "nvidia-device-p",
+)
 # Their units: what has them open keeps the module in the kernel.
 SERVICES = (
     "nvidia-persistenced",
     "nvidia-fabricmanager",
+    "nvidia-imex",
     "nvidia-dcgm",
     "dcgm",
     "dcgm-exporter",

@@ -15,7 +15,7 @@ import gpu_host_info
 import pytest
 import yaml
 
-from hadoop_dl.data.driver_packages import Rpms, packages_of
+from hadoop_dl.data.driver_packages import COMPANION, Rpms, packages_of
 from hadoop_dl.data.driver_work import driver_work
 from hadoop_dl_dev.demo import gpu_debs
 
@@ -121,6 +121,7 @@ def test_every_package_of_the_driver_is_locked_and_removed_with_it(major: str, v
         ("9", {}, "dnf module enable nvidia-driver:535-dkms"),
         ("9", {"module": "open"}, "dnf module enable nvidia-driver:535-open,"),
         ("9", {"build": "precompiled"}, "dnf module enable nvidia-driver:535,"),
+        ("9", {"build": "precompiled", "module": "open"}, "the distribution's kmod-nvidia-open-535.104.05-KERNEL"),
         ("9", {}, "dnf module reset nvidia-driver, then"),  # while another stream is enabled, dnf refuses to enable one
         ("9", {}, "set nvidia_driver_repository_url"),
         ("9", {"repository_url": "http://mirror01/rpm"}, "request a version"),
@@ -180,6 +181,45 @@ def test_a_fabric_manager_that_is_missing_is_asked_for_although_the_driver_is_in
     work = driver_work(inputs, driver_hosts.host(driver=driver_hosts.installed("580.82.07", tuple(installed))))
     fabric_manager = {"name": "nvidia-fabric-manager", "other": "nvidia-fabricmanager", "version": "580.82.07"}
     assert any(fabric_manager in check.packages for check in work.checks) is asked
+
+
+def test_a_distribution_names_its_compiled_open_module_like_nvidia() -> None:
+    """kmod-nvidia-open-580.105.08-6.12.0-124.20.1 in DISTROS.md of https://github.com/NVIDIA/yum-packaging-precompiled-kmod"""
+    names = named("9", "580.82.07", build="precompiled", module="open")
+    assert names[0] == "kmod-nvidia-open-580.82.07-5.14.0-427.18.1"
+
+
+@pytest.mark.parametrize(
+    ("version", "inputs", "installed", "stay", "leave"),
+    [
+        ("580.82.07", {}, ["libnvidia-nscq-535"], ["libnvidia-nscq"], ["libnvidia-nscq-535"]),
+        ("550.54.15", {}, ["libnvidia-nscq-535", "nvidia-imex-535"], ["libnvidia-nscq-550", "nvidia-imex-550"], ["libnvidia-nscq-535", "nvidia-imex-535"]),
+        ("580.95.05", {}, ["libnvidia-nscq", "libnvsdm"], ["libnvidia-nscq", "libnvsdm"], []),
+        ("580.82.07", {"module": "open"}, ["nvidia-open"], ["nvidia-open"], []),
+        ("580.82.07", {}, ["nvidia-open"], [], ["nvidia-open"]),
+        ("580.82.07", {"dcgm_version": "4.5.2", "fabric_manager": True}, [], ["libnvidia-nscq"], []),
+        ("580.82.07", {"dcgm_version": "4.5.2"}, [], [], []),
+        ("580.82.07", {"fabric_manager": True}, [], [], []),
+    ],
+)  # fmt: skip
+def test_what_is_of_the_drivers_version_follows_it(
+    version: str, inputs: dict[str, Any], installed: list[str], stay: list[str], leave: list[str]
+) -> None:
+    host = driver_hosts.host(driver=driver_hosts.installed("535.104.05", tuple(installed)))
+    work = driver_work(driver_hosts.request(version=version, upgrade_allowed=True, **inputs), host)
+    (transaction,) = work.transactions
+    for packages in (work.checks[0].packages, transaction.packages, work.installation.packages):
+        companions = [part for part in packages if isinstance(part, dict) and COMPANION.fullmatch(part["name"])]
+        assert companions == [{"name": name, "version": version} for name in stay]
+    assert [name for name in transaction.leaving if name in installed] == leave
+
+
+def test_nscq_that_is_missing_is_asked_for_although_the_driver_is_installed() -> None:
+    inputs = driver_hosts.request(version="580.82.07", fabric_manager=True, dcgm_version="4.5.2")
+    for more, asked in ([], True), (["libnvidia-nscq"], False):
+        driver = driver_hosts.installed("580.82.07", ("nvidia-fabricmanager", *more))
+        work = driver_work(inputs, driver_hosts.host(driver=driver, dcgm_packages=DCGM, records={"dcgm_before": []}))
+        assert bool(work.transactions) is asked
 
 
 DCGM = {"datacenter-gpu-manager-4-core": ["1:4.5.2-1"], "datacenter-gpu-manager-4-cuda13": ["1:4.5.2-1"]}

@@ -59,7 +59,7 @@ KEY = {"signing_key": "/srv/site.key", "signing_certificate": "/srv/site.der"}
         ({}, {"driver": installed()}),
         ({"upgrade_allowed": True}, {"driver": installed("535.104.05")}),
         ({"build": "precompiled"}, {"major": "8"}),
-        ({"build": "precompiled"}, {"major": "10"}),
+        ({"build": "precompiled", "module": "open"}, {}),  # a distribution's
         ({"module": "open", **RUNFILE}, DEBIAN),
         (RUNFILE, {}),
         ({"branch_min": "550", "branch_max": "550"}, {}),
@@ -89,6 +89,11 @@ OF_RUNFILE = {"driver": {"source": "runfile", "version": "535.104.05"}}
     ("inputs", "changes", "words"),
     [
         ({}, UBUNTU, ["data1 is ubuntu 22", "Nothing was changed"]),
+        (
+            {},
+            {"major": "10"},
+            ["known on RHEL 7, 8, 9 and Debian, but data1 is rhel 10", "nvidia_driver_version: none"],
+        ),
         ({"state": "absent"}, UBUNTU, ["packages are known on RHEL 7, 8, 9"]),
         ({"license_accepted": False}, {}, ["nvidia_license_accepted: true", "nvidia_driver_license_accepted"]),
         ({"branch_max": "470"}, {}, ["10de:15f8", "branch any to 470", "550.54.15"]),
@@ -96,8 +101,12 @@ OF_RUNFILE = {"driver": {"source": "runfile", "version": "535.104.05"}}
         ({"branch_min": "570"}, {}, ["branch 570 to any"]),
         ({"module": "open", "open_supported": False}, {}, ["with the proprietary module, but 550.54.15 with the open"]),
         *(
-            ({"build": "precompiled", **inputs}, changes, ["of the proprietary module", "nvidia_driver_build: dkms"])
-            for inputs, changes in (({}, {"major": "7"}), ({}, DEBIAN), (RUNFILE, {}), ({"module": "open"}, {}))
+            (
+                {"build": "precompiled", **inputs},
+                changes,
+                ["packages of the module for RHEL 8", "nvidia_driver_build: dkms"],
+            )
+            for inputs, changes in (({}, {"major": "7"}), ({}, DEBIAN), (RUNFILE, {}))
         ),
         ({**RUNFILE, "fabric_manager": True}, {"nvswitches": 6}, ["contains none", "data1 (6 NVSwitches)"]),
         *(
@@ -302,6 +311,7 @@ def test_each_transaction_is_solved_before_anything_changes(
         (["kmod-nvidia-550.54.15-5.14.0-400"], "precompiled", []),  # of this version for a further kernel
         (["kmod-nvidia-535.104.05-5.14.0-427.18.1"], "precompiled", ["kmod-nvidia-535.104.05-5.14.0-427.18.1"]),
         (["kmod-nvidia-550.54.15-5.14.0-427.18.1"], "dkms", ["kmod-nvidia-550.54.15-5.14.0-427.18.1"]),
+        (["kmod-nvidia-open-550.54.15-5.14.0-400"], "precompiled", ["kmod-nvidia-open-550.54.15-5.14.0-400"]),
     ],
 )
 def test_modules_of_another_kind_or_version_leave(installed_now: list[str], requested: str, leaving: list[str]) -> None:

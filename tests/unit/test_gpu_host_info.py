@@ -110,6 +110,7 @@ def test_of_two_modules_the_one_that_depmod_searches_first_counts(tmp_path):
 OF_THE_DRIVER = (
     *("nvidia-dkms-535-server", "nvidia-compute-utils-535-server", "nvidia-firmware-535-server-535.104.05"),
     *("linux-modules-nvidia-535-server-5.15.0-91-generic", "libnvidia-ml", "nvidia-x11-drv"),
+    *("nvidia-open", "nvidia-open-580", "libnvidia-nscq", "libnvidia-nscq-535", "nvidia-imex-570", "libnvsdm"),
 )
 OTHERS = ("nvidia-container-toolkit", "linux-modules-5.15.0-91-generic", "nvidia-settings", "nvidia-driver-assistant")
 

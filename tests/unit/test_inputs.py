@@ -245,7 +245,6 @@ def archive_of(version: str) -> dict[str, Any]:
     [
         ({"cuda_versions": ["12.2"], "cuda_default": "8.0"}, "cuda_default must be one of cuda_versions (12.2)"),
         (OF_RUNFILE, "requires nvidia_driver_runfile and nvidia_driver_runfile_sha256"),
-        ({"nvidia_driver_build": "precompiled", "nvidia_driver_module": "open"}, "requires nvidia_driver_module"),
         ({"nvidia_driver_signing_key": "/k"}, "requires nvidia_driver_signing_certificate"),
         ({"cuda_versions": ["8.0"], "cuda_source": "runfile"}, "requires an entry of cuda_runfiles for 8.0"),
         (archive_of("7.6.5.32"), "requires an entry of cudnn_tarballs for 7.6.5.32"),

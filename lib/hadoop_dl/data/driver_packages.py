@@ -68,6 +68,11 @@ class Request:
         return {str(name) for result in results for name in result.get("names") or ()}
 
 
+# Of the driver's own version, with the branch in their names before 580 (install.sh of https://github.com/NVIDIA/gpu-driver-container).
+COMPANIONS = ("libnvidia-nscq", "nvidia-imex", "libnvsdm")
+COMPANION = re.compile(rf"({'|'.join(COMPANIONS)}|nvidia-open)(-[0-9]+)?")
+
+
 def after_560(version: str) -> bool:
     """Whether a package's version, with its epoch, is of a branch from which computing needs no package of graphics."""
     return numbers(upstream(version)) >= (560,)
@@ -119,7 +124,19 @@ class Rpms:
         return [self.compiled(kernel) for kernel in self.host.kernels.needed]
 
     def compiled(self, kernel: str) -> str:
-        return f"kmod-nvidia-{self.request.version}-{without_release(kernel)}"
+        """NVIDIA's package of the proprietary module, a distribution's of the open one (DISTROS.md of yum-packaging-precompiled-kmod)."""
+        kind = "open-" if self.request.module == "open" else ""
+        return f"kmod-nvidia-{kind}{self.request.version}-{without_release(kernel)}"
+
+    def companions(self) -> list[str]:
+        """What the host has beside the driver and must follow it; NSCQ as well where DCGM watches NVSwitches. nvidia-open is NVIDIA's
+        metapackage, which requires the open module."""
+        installed = {match[1] for name in self.host.driver.packages if (match := COMPANION.fullmatch(name))}
+        if self.request.dcgm_version and self.request.fabric_manager:
+            installed.add("libnvidia-nscq")
+        suffix = "" if self.request.from_branch("580") else f"-{self.request.branch}"
+        names = [name + suffix for name in COMPANIONS if name in installed]
+        return names + ["nvidia-open"] * ("nvidia-open" in installed and self.request.module == "open")
 
     def other_kmods(self) -> list[str]:
         """Installed modules of another kind or version; compiled ones of this version for further kernels stay."""
@@ -139,7 +156,8 @@ class Rpms:
         graphics = ("nvidia-driver", "nvidia-driver-libs", "nvidia-driver-NvFBCOpenGL", "nvidia-driver-devel")
         names = graphics if newer else ("libnvidia-ml", "libnvidia-cfg", "libnvidia-fbc")
         # nvidia-driver of a branch before 560 came with the other packages; a site's own of a later one follows them.
-        return self.other_kmods() + [
+        companions = [name for name in driver if COMPANION.fullmatch(name) and name not in self.companions()]
+        return [*self.other_kmods(), *companions] + [
             name
             for name in names
             if name in driver and not (newer and any(after_560(version) for version in driver[name]))
@@ -175,6 +193,8 @@ class Rpms:
         """
         if self.request.repository_url:
             return "request a version that it has"
+        if (self.request.build, self.request.module) == ("precompiled", "open"):
+            return f"set nvidia_driver_repository_url to one that has the distribution's {self.compiled('KERNEL')}"
         kind = "" if self.request.build != "dkms" else {"open": "-open", "proprietary": "-dkms"}[self.request.module]
         return (
             f"enable the module stream that has it (dnf module reset nvidia-driver, then dnf module enable nvidia-driver:{self.request.branch}{kind}, "
@@ -215,12 +235,13 @@ class Rpms:
     def parts(self) -> list[Pinned]:
         """Every part of the driver, all of one version."""
         fabric = [self.fabric_package()] if self.request.fabric_manager else []
-        return self.of_version(self.kmods() + self.packages() + fabric)
+        return self.of_version(self.kmods() + self.packages() + self.companions() + fabric)
 
     def requested_parts(self) -> list[Pinned]:
         first, second = self.fabric_names
         fabric: Pinned = {"name": first, "other": second, "version": self.request.version}
-        return self.of_version(self.kmods() + self.packages()) + ([fabric] if self.request.fabric_manager else [])
+        parts = self.of_version(self.kmods() + self.packages() + self.companions())
+        return parts + ([fabric] if self.request.fabric_manager else [])
 
     def dcgm(self) -> list[Pinned]:
         """DCGM's versions are its own. From 4 on it has a package for the driver's CUDA, 12 from branch 525 and 13 from branch 580 on
@@ -288,6 +309,9 @@ class Debs(Rpms):
     def other_kmods(self) -> list[str]:
         alternatives = ("nvidia-kernel-dkms", "nvidia-open-kernel-dkms")
         return [name for name in alternatives if name not in self.kmods() and name in self.host.driver.packages]
+
+    def companions(self) -> list[str]:
+        return []
 
     def packages(self) -> list[str]:
         return ["nvidia-smi", "libcuda1", "libnvidia-ml1", "nvidia-kernel-support"]

@@ -16,7 +16,7 @@ SPACE_MB = {"/usr": 2000, "/boot": 200, "/var": 1000}  # what an installation ta
 
 
 def system_problems(request: Request, host: GpuHost) -> Iterator[str]:
-    if host.family == "Debian" and host.distribution != "debian":
+    if host.distribution != "debian" if host.family == "Debian" else host.major not in ("7", "8", "9"):
         yield (
             f"The driver's packages are known on RHEL 7, 8, 9 and Debian, but {request.host} is {host.distribution} {host.major}. Install the "
             "driver there by its own means, and set nvidia_driver_version: none. Nothing was changed."
@@ -38,13 +38,10 @@ def request_problems(request: Request, host: GpuHost) -> Iterator[str]:
         )
     yield from branch_problems(request, host)
     compiled = host.family == "RedHat" and numbers(host.major or "") >= (8,)
-    if request.build == "precompiled" and not (
-        compiled and (request.source, request.module) == ("package", "proprietary")
-    ):
+    if request.build == "precompiled" and not (compiled and request.source == "package"):
         yield (
-            "nvidia_driver_build: precompiled requires packages that NVIDIA makes of the proprietary module for RHEL 8 and 9, but "
-            f"{request.host} is {host.distribution} {host.major} with nvidia_driver_source: {request.source} and nvidia_driver_module: "
-            f"{request.module}. Set nvidia_driver_build: dkms."
+            "nvidia_driver_build: precompiled requires packages of the module for RHEL 8 and 9, but "
+            f"{request.host} is {host.distribution} {host.major} with nvidia_driver_source: {request.source}. Set nvidia_driver_build: dkms."
         )
     if request.source == "runfile" and request.fabric_manager:
         yield (

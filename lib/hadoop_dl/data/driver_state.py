@@ -107,7 +107,8 @@ def module_problems(request: Request, host: GpuHost, before: GpuHost, ran: Seque
 
 def remedy(request: Request, log: str) -> str:
     if request.build == "precompiled":
-        return f"Add the package kmod-nvidia-{request.version} for this kernel to the mirror, or set nvidia_driver_build: dkms."
+        kind = "open-" if request.module == "open" else ""
+        return f"Add the package kmod-nvidia-{kind}{request.version} for this kernel to the mirror, or set nvidia_driver_build: dkms."
     if request.source == "runfile":
         return "Run this role with nvidia_driver_state: absent, and again."
     return f"Free some space if df /var /usr shows none, read {log}, and run this again."

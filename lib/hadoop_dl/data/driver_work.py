@@ -156,7 +156,8 @@ def checks(request: Request, host: GpuHost, packages: Rpms, replaces: bool) -> l
 
 def installs_packages(request: Request, host: GpuHost, packages: Rpms, replaces: bool) -> bool:
     lacks_fabric = request.fabric_manager and not set(packages.fabric_names) & set(host.driver.packages)
-    changes = host.driver.version != request.version or replaces or lacks_fabric or packages.dcgm_changes()
+    lacks = lacks_fabric or not set(packages.companions()) <= set(host.driver.packages)
+    changes = host.driver.version != request.version or replaces or lacks or packages.dcgm_changes()
     return request.source == "package" and changes
 
 

@@ -86,8 +86,6 @@ def of_driver(values: Mapping[str, Any]) -> Iterator[str]:
         unset = [name for name in ("nvidia_driver_runfile", "nvidia_driver_runfile_sha256") if not values.get(name)]
         if unset:
             yield f"nvidia_driver_source: runfile requires {' and '.join(unset)}, but none is set."
-    if values.get("nvidia_driver_build") == "precompiled" and values.get("nvidia_driver_module") == "open":
-        yield "nvidia_driver_build: precompiled requires nvidia_driver_module: proprietary, but it is open."
     if values.get("nvidia_driver_signing_key") and not values.get("nvidia_driver_signing_certificate"):
         yield "nvidia_driver_signing_key requires nvidia_driver_signing_certificate, but none is set."
     for role in ("nvidia_driver", "cuda", "cudnn", "nccl", "bazel", "container_runtime"):
