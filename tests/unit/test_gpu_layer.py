@@ -251,10 +251,29 @@ def test_a_branch_module_or_fabric_that_the_gpus_cannot_have_is_refused_and_no_o
     assert words in "".join(problems)
 
 
-def test_a_driver_for_ubuntu_is_refused() -> None:
-    node = changed(os={"id": "ubuntu", "name": "Ubuntu 22.04.4 LTS"})
+@pytest.mark.parametrize(
+    "nvidia",
+    [
+        {"gpus": [{"vendor": "10de", "device": "1db6", "virtual": "GRID V100D-8Q"}]},
+        {"gpus": [], "listed": ["GRID V100D-8Q"]},
+    ],
+)
+def test_no_data_center_driver_is_planned_for_a_virtual_gpu(nvidia: dict[str, Any]) -> None:
+    node = changed(nvidia=nvidia)
+    assert "nvidia_driver" not in gpu_rows(made(host(node, nvidia_license_accepted=True)))
     (problem,) = driver_problems(node, "535.104.05", {})
-    assert "Ubuntu 22.04.4 LTS" in problem
+    assert problem.startswith("GRID V100D-8Q is a virtual GPU")
+    assert "nvidia_driver_version: none" in problem
+
+
+@pytest.mark.parametrize(
+    ("system", "short", "name"),
+    [("ubuntu", "ubuntu2204", "Ubuntu 22.04.4 LTS"), ("rhel", "el10", "Red Hat Enterprise Linux 10.0 (Coughlan)")],
+)
+def test_a_driver_for_a_system_that_nobody_tested_is_refused(system: str, short: str, name: str) -> None:
+    node = changed(os={"id": system, "short": short, "name": name})
+    (problem,) = driver_problems(node, "535.104.05", {})
+    assert name in problem
     assert "nvidia_driver_version: none" in problem
 
 

@@ -329,3 +329,25 @@ def test_a_driver_that_goes_is_named_by_the_version_that_is_installed() -> None:
     node = changed(nvidia={"installed": "470.82.01", "driver": "470.82.01", "module_kernels": KERNELS})
     answer = made(host(node, **{**NOTHING, "nvidia_driver_state": "absent"}))
     assert part(answer) == {"nvidia_driver_version": "470.82.01"}
+
+
+def test_the_open_module_in_a_request_is_that_of_the_driver() -> None:
+    answer = made(host(el8(), deeplearning_request={"tensorflow": "2.11", "driver_module": "open"}, **ACCEPTED))
+    assert answer.problems == []
+    assert answer.hosts["data1"]["stack"]["driver_module"] == "open"
+
+
+@pytest.mark.parametrize(
+    ("variables", "nvidia", "warns"),
+    [
+        ({}, {}, True),  # the stack's own branch is installed
+        ({"nvidia_driver_version": "470.82.01"}, {}, True),
+        ({"nvidia_driver_version": "550.54.15"}, {}, False),
+        ({"nvidia_driver_version": "none"}, {}, False),
+        ({"nvidia_driver_version": "none"}, {"installed": "470.82.01"}, True),
+    ],
+)
+def test_the_end_of_a_branch_is_a_warning_where_the_host_has_it(variables: Any, nvidia: Any, warns: bool) -> None:
+    words = "Driver branch 470 is past its end of life"
+    answer = made(host(changed(nvidia=nvidia), **ACCEPTED, **variables))
+    assert any(words in warning for warning in answer.warnings) is warns

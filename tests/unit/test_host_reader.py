@@ -187,3 +187,14 @@ def test_a_gpu_that_no_table_can_have_is_read_with_its_capability(
 
 def test_nvidia_smi_is_asked_about_devices_that_are_newer_than_the_table() -> None:
     assert max(row["pci_id"] for row in load().rows("gpu_devices", "devices")) == f"10de:{host_system.NEWEST_DEVICE}"
+
+
+@pytest.mark.parametrize(("model", "virtual"), [("GRID V100D-8Q", "GRID V100D-8Q"), ("Tesla V100-PCIE-32GB", None)])
+def test_a_vgpu_is_recognised_by_the_driver_that_runs(model: str, virtual: str | None, tmp_path: Path) -> None:
+    """Its form: kernel-open/nvidia/nv-procfs.c of https://github.com/NVIDIA/open-gpu-kernel-modules."""
+    bus = {"vendor": "0x10de", "device": "0x1db6", "class": "0x030200"}
+    files = {f"/sys/bus/pci/devices/0000:00:07.0/{name}": value for name, value in bus.items()}
+    information = f"Model: \t\t {model}\nIRQ:   \t\t 37\n"
+    write(tmp_path, {**files, "/proc/driver/nvidia/gpus/0000:00:07.0/information": information})
+    (gpu,) = host_reader.read(str(tmp_path))["nvidia"]["gpus"]
+    assert gpu.get("virtual") == virtual

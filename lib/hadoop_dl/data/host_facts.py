@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Annotated, Any, Literal, TypeVar
 
+from ansible.module_utils.hadoop_dl_host.host_system import VGPU
+
 from hadoop_dl.data import json_text, typed
 from hadoop_dl.data.typed import Number, Sentence, Text
 from hadoop_dl.data.versions import numbers
@@ -42,12 +44,13 @@ class FactsError(ValueError):
 
 @dataclass(frozen=True)
 class Gpu:
-    """One NVIDIA GPU on the PCI bus. compute_cap: as nvidia-smi reports it, for devices that may be in no table."""
+    """One NVIDIA GPU on the PCI bus. compute_cap: as nvidia-smi reports it, for devices that may be in no table. virtual: its vGPU type."""
 
     vendor: Hexadecimal
     device: Hexadecimal
     address: Address = ""
     compute_cap: Capability | None = None
+    virtual: Said | None = None
 
     @property
     def pci_id(self) -> str:
@@ -106,6 +109,12 @@ class Nvidia:
     def names(self) -> tuple[str, ...]:
         """The names of its models, each once."""
         return tuple(sorted({gpu.name for gpu in self.gpus} or set(self.listed or ())))
+
+    @property
+    def virtual(self) -> tuple[str, ...]:
+        """The vGPU types among them, each once; without a running driver a vGPU looks like its card."""
+        listed = {name for name in self.listed or () if VGPU.search(name)}
+        return tuple(sorted({gpu.virtual for gpu in self.gpus if gpu.virtual} | listed))
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from itertools import chain
 from pathlib import Path
 
 from hadoop_dl.data.stacks import UnknownStack, load_stacks
-from hadoop_dl.plan import builds, inputs, kerberos, requirements, target, wheels, workbench, yarn
+from hadoop_dl.plan import builds, gpu_layer, inputs, kerberos, requirements, target, wheels, workbench, yarn
 from hadoop_dl.plan.component import Case, Component, Run
 from hadoop_dl.plan.components import BUILDING, COMPONENTS, concerns
 from hadoop_dl.plan.digests import canonical
@@ -220,7 +220,8 @@ def add_host(plan: Plan, case: Case) -> None:
     if uses_login(case):
         case.needs += [kerberos.LOGIN] if kerberos.logs_in(host) else []
         plan.tell(host.name, warnings=kerberos.warnings(host))
-    plan.tell(host.name, **{"warnings" if case.needs else "notes": host_target.warnings})
+    warnings = gpu_layer.of_its_driver(host_target.warnings, host)
+    plan.tell(host.name, **{"warnings" if case.needs else "notes": warnings})
 
 
 def uses_login(case: Case) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -9,7 +10,8 @@ from hadoop_dl.data.compat import load
 from hadoop_dl.data.host_facts import HostFacts, Nvidia
 from hadoop_dl.data.versions import numbers
 from hadoop_dl.plan import target
-from hadoop_dl.plan.gpu_stack import NAMES, GpuHost, requested, there
+from hadoop_dl.plan.gpu_stack import NAMES, NONE, GpuHost, requested, there
+from hadoop_dl.plan.model import Host
 
 Json = dict[str, Any]
 GROUPS = (*target.ENVIRONMENT_GROUPS, "build_hosts")
@@ -96,12 +98,17 @@ def driver_problems(version: str, host: GpuHost, upgrade: bool) -> list[str]:
             "Secure Boot is on, so the host loads only modules that are signed with an enrolled key, but nvidia_driver_signing_key and "
             "nvidia_driver_signing_certificate name none. Enroll the site's key and set both, or turn Secure Boot off in the firmware."
         )
-    if facts.os.id == "ubuntu":
+    if facts.os.id != "debian" and facts.os.short not in ("el7", "el8", "el9"):
         problems.append(
             f"the driver's packages are known on RHEL 7, 8, 9 and Debian, but the host has {facts.os.name}. "
             "Install the driver there by its own means, and set nvidia_driver_version: none."
         )
-    return [*problems, *module_problems(branch, limit, host), *fabric_problems(facts.nvidia)]
+    return [
+        *problems,
+        *module_problems(branch, limit, host),
+        *fabric_problems(facts.nvidia),
+        *vgpu_problems(facts.nvidia),
+    ]
 
 
 def module_problems(branch: int, limit: Json, host: GpuHost) -> list[str]:
@@ -151,6 +158,23 @@ def fabric_problems(nvidia: Nvidia) -> list[str]:
         "Install driver, fabric manager and nvlsm by NVIDIA's fabric manager guide, and set nvidia_driver_version: none."
         for name in names
     ]
+
+
+def vgpu_problems(nvidia: Nvidia) -> list[str]:
+    """Parts of a hypervisor's card: NVIDIA's data center driver does not run them."""
+    return [
+        f"{name} is a virtual GPU, which requires the guest driver of its hypervisor's vGPU release, and these playbooks install the data center "
+        "driver. Install the guest driver with its licence, and set nvidia_driver_version: none."
+        for name in nvidia.virtual
+    ]
+
+
+def of_its_driver(texts: Sequence[str], host: Host) -> list[str]:
+    """A stack's warnings without that about the end of its branch, if another driver is pinned for the host, or none of it."""
+    pinned = str(host.variables.get("nvidia_driver_version") or "")
+    own = (host.known.nvidia.installed or "none") if pinned in ("", NONE) else pinned
+    ended = re.compile(r"Driver branch (\d+) is past its end of life")
+    return [text for text in texts if not pinned or not (end := ended.match(text)) or own.startswith(f"{end[1]}.")]
 
 
 def kernel_warnings(version: str, facts: HostFacts, variables: Mapping[str, Any]) -> list[str]:

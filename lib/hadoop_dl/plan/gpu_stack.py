@@ -116,7 +116,7 @@ def versions(items: Sequence[Any] | None) -> list[str]:
 def driver_of_stack(host: GpuHost) -> list[str] | None:
     """The newest release of the stack's branch if there is no driver; what this project installed stays as it is."""
     minimum = host.required("driver_min")
-    if not minimum or not host.gpus:
+    if not minimum or not host.gpus or host.facts.nvidia.virtual:
         return None
     installed = there("nvidia_driver", host.facts)
     if installed:

@@ -8,6 +8,8 @@ from collections.abc import Sequence, Set
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
+from ansible.module_utils.hadoop_dl_host import host_system
+
 from hadoop_dl.data.compat import Compat, Row
 from hadoop_dl.resolver.versions import cc, listed, version
 
@@ -20,6 +22,7 @@ MOST_MEANT = 8
 OTHERS = {"amd", "radeon", "instinct", "intel", "matrox", "aspeed"}
 ASK = "nvidia-smi --query-gpu=name,compute_cap --format=csv"
 MIG = re.compile(r"\s*\bMIG\b.*$", re.IGNORECASE)
+VGPU = re.compile(r"(-\d+)?" + host_system.VGPU.pattern)  # with the part of a card that MIG divides: H100L-2-24C
 
 
 @dataclass(frozen=True)
@@ -50,7 +53,8 @@ class Gpu:
     """One model: its name in messages, its compute capability and architecture, its PCI devices, and the sources.
 
     `unlisted` is an NVIDIA device of which only the capability is known; `mig` says that a slice of the GPU was named;
-    `arm` that it is soldered to an Arm CPU; `subnet_manager` that it requires NVIDIA's nvlsm, which no role installs.
+    `virtual` is the vGPU type that was named, a part of the GPU that a hypervisor gives to a guest; `arm` says that it is soldered to an
+    Arm CPU; `subnet_manager` that it requires NVIDIA's nvlsm, which no role installs.
     """
 
     name: str
@@ -60,6 +64,7 @@ class Gpu:
     devices: tuple[Device, ...] = ()
     unlisted: bool = False
     mig: bool = False
+    virtual: str = ""
     arm: bool = False
     subnet_manager: bool = False
 
@@ -163,6 +168,8 @@ def _find(compat: Compat, text: str) -> Gpu | UnknownGpu:
             else UnknownGpu(text, f"{text} names a slice and not its GPU.", ("A100 MIG 1g.5gb",))
         )
         return replace(gpu, mig=True) if isinstance(gpu, Gpu) else gpu
+    if host_system.VGPU.search(text):
+        return of_card(compat, text)
     capability = re.search(r"(?:^|\s)(?:cc|sm)[=_ ]?(\d+)\.?(\d)$", text.lower())
     if capability:
         pci = re.match(r"10de:[0-9a-f]{4}", text.lower())
@@ -197,6 +204,20 @@ def _find(compat: Compat, text: str) -> Gpu | UnknownGpu:
     if matches:
         return ambiguous(compat, text, matches)
     return unknown_name(compat, text, name_words)
+
+
+def of_card(compat: Compat, text: str) -> Gpu | UnknownGpu:
+    """The card that a vGPU type such as GRID V100D-8Q is a part of; a letter at its end tells forms of one model apart."""
+    card = VGPU.sub("", re.sub(r"^(NVIDIA |GRID )+", "", text))
+    gpu = next(
+        (gpu for name in (card, card[:-1], card.removesuffix(" DC")) if isinstance(gpu := _find(compat, name), Gpu)),
+        None,
+    )
+    if gpu:
+        return replace(gpu, virtual=text)
+    return UnknownGpu(
+        text, f"{text} is a virtual GPU (vGPU), and no card called {card} is in compat/gpu_devices.yml.", ()
+    )
 
 
 def by_name(compat: Compat, name_words: Sequence[str]) -> list[Entry]:

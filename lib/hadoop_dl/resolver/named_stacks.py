@@ -84,6 +84,8 @@ class Candidate:
             lines.append(
                 "nvidia_driver_version: none  # install driver, fabric manager and nvlsm by NVIDIA's guide first"
             )
+        if any(isinstance(item.subject, Gpu) and item.subject.virtual for item in items):
+            lines.append("nvidia_driver_version: none  # install the vGPU's guest driver and its licence first")
         return lines
 
     @cached_property
@@ -256,6 +258,7 @@ def has_requested(stack: Stack, items: Sequence[Item]) -> bool:
             return False
         if item.key in OWN and item.specs:
             own = content.get(item.key)
+            own = ["proprietary", "open"] if (item.key, own) == ("driver_module", "proprietary") else own  # a default
             if not any(item.accepts(value) for value in (own if isinstance(own, list) else [own])):
                 return False
     return True

@@ -224,6 +224,14 @@ class System(object):
                 switches += 1
         return gpus, switches
 
+    def add_virtual(self, gpus):
+        """The vGPU type of GPUs that are parts of a hypervisor's card: the PCI id is the card's, the running driver knows more."""
+        for gpu in gpus:
+            path = "/proc/driver/nvidia/gpus/%s/information" % gpu["address"]
+            model = re.search(r"^Model:\s*(.*?)\s*$", self.text(path) or "", re.M)
+            if model and VGPU.search(model.group(1)):
+                gpu["virtual"] = model.group(1)
+
     def nvidia(self):
         gpus, switches = self.nvidia_devices()
         kind, running = self.loaded_driver()
@@ -233,6 +241,7 @@ class System(object):
             names = re.findall(r"^GPU \d+: (.*?) \(UUID", output or "", re.M) if output is not None else None
         if running and any(gpu["device"] > NEWEST_DEVICE for gpu in gpus):
             self.add_capabilities(gpus)
+        self.add_virtual(gpus)
         return {
             "gpus": gpus,
             "nvswitches": switches,

@@ -22,6 +22,7 @@ HEALTH_TIMEOUT = 100  # seconds for all questions; a driver that hangs takes 30 
 ALWAYS = ("gpus_on_pci_as_declared", "no_reboot_waits", "nouveau_absent", "xid")
 WITH_DRIVER = ("gpus_by_driver_as_declared", "versions_agree", "driver_new_enough", "persistence", "compute_mode")
 WITH_DRIVER += ("ecc_errors", "retired_pages", "inforom", "throttling", "recovery_action", "fabric_manager", "topology")
+WITH_DRIVER += ("vgpu_licensed",)
 
 
 def ask(machine):

@@ -151,3 +151,13 @@ def test_on_a_hadoop_cluster_a_stack_that_reads_hdfs_comes_first_and_the_newer_o
 def test_what_the_plan_asks_for_beside_the_request_is_printed() -> None:
     built = resolve({"os": "rhel-7.4", "gpu": "P100", "tensorflow": "1.6", "kafka": "true"})
     assert any("build_tensorflow.yml" in line for line in built.next), built.next
+
+
+def test_the_open_modules_are_a_request_where_gpus_and_branch_have_them() -> None:
+    """A stack's proprietary modules are a default: NVIDIA suggests the open ones since branch 560."""
+    pick = resolve({"gpu": "A100", "os": "rhel-9.4", "driver_module": "open"})
+    assert (pick.name, pick.stack["driver_module"]) == ("tf2.21-tfos-py311", "open")
+    assert resolve({"gpu": "A100", "os": "rhel-9.4"}).stack["driver_module"] == "proprietary"
+    assert resolve({"gpu": "P100", "os": "rhel-9.4", "driver_module": "open"}).status == "conflict"
+    refused = resolve({"gpu": "T4", "os": "rhel-7.9", "driver_module": "open"})
+    assert any("of the proprietary modules alone" in conflict.message for conflict in refused.conflicts)

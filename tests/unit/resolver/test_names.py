@@ -152,3 +152,28 @@ def test_a_release_of_suse_is_known_with_its_service_pack(name: str, label: str)
     system = find_system(DATA, name)
     assert isinstance(system, System), system
     assert system.label == label
+
+
+@pytest.mark.parametrize(
+    ("name", "card"),
+    [
+        ("GRID V100D-8Q", "V100"),
+        ("NVIDIA A10-24Q", "A10"),
+        ("H100L-2-24C", "H100"),
+        ("GRID M60-2B4", "M60"),
+        ("A100D-1-10CME", "A100"),
+    ],
+)
+def test_a_virtual_gpu_is_a_part_of_its_card(name: str, card: str) -> None:
+    gpu = find_gpu(DATA, name)
+    assert isinstance(gpu, Gpu)
+    assert (gpu.name, gpu.virtual) == (card, name)
+    warnings = compose({"gpu": name, "os": "rhel-9.4"}).warnings
+    assert any(warning.text.startswith(f"{name} is a virtual GPU") for warning in warnings)
+
+
+@pytest.mark.parametrize("name", ["V100", "Tesla V100-PCIE-32GB", "A100-SXM4-40GB", "GRID K1"])
+def test_a_card_is_no_virtual_gpu(name: str) -> None:
+    gpu = find_gpu(DATA, name)
+    assert isinstance(gpu, Gpu)
+    assert not gpu.virtual

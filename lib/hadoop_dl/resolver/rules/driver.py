@@ -127,6 +127,8 @@ class Driver(Part):
 
     def system_findings(self, system: System, candidate: Candidate) -> Iterator[Finding]:
         row, own = candidate.row, platform(self.catalog, system)
+        if candidate.module["module"] == "open" and system.key == "rhel7":
+            yield Finding(f"{system.label} has no packages of the open modules", sources(candidate.module))
         last = own.get("driver_rpm_max")
         if last and candidate.branch > int(last):
             yield Finding(
@@ -152,6 +154,9 @@ class Driver(Part):
             yield Finding(f"{gpu.name} is not driven by the open modules", sources(arch))
         if module == "proprietary" and gpu.architecture in self.only_open:
             yield Finding(f"{gpu.name} needs the open modules", sources(self.only_open[gpu.architecture]))
+        if gpu.virtual and not candidate.named:
+            note = f"{gpu.virtual} is a virtual GPU: it requires the guest driver of its hypervisor's vGPU release, and a licence"
+            yield warning(note, ("https://docs.nvidia.com/vgpu/latest/grid-vgpu-user-guide/index.html",))
         yield from self.device_findings(gpu, candidate)
 
     def device_findings(self, gpu: Gpu, candidate: Candidate) -> Iterator[Finding]:
@@ -317,7 +322,8 @@ class Driver(Part):
             branches = sorted(int(row["branch"]) for row in rows)
             newest_row = max(rows, key=lambda row: int(row["branch"])) if rows else None
             span = f"{branches[0]} to {branches[-1]}" if branches else "no branch"
-            return Finding(f"{item.label} has driver packages of branches {span}", sources(newest_row))
+            only = ", of the proprietary modules alone" if modules and item.subject.key == "rhel7" else ""
+            return Finding(f"{item.label} has driver packages of branches {span}{only}", sources(newest_row))
         if isinstance(item.subject, Gpu):
             return self.gpu_fact(item.subject, item.label, [text for text in self.exact(items)], modules)
         if item.key == "driver_module":
