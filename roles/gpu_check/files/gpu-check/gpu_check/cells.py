@@ -52,6 +52,11 @@ def is_value(field, cell):
     return cell in ABSENT or re.match("(?:%s)$" % form(field), cell) is not None
 
 
+def sick(rows, *good):
+    """The rows that have anything else than these values, or none."""
+    return [row for row in rows if not set(row[1:]) <= set(ABSENT + good)]
+
+
 def problem(fields, row):
     """What is wrong with a row whose first cell names the GPU; None if nothing is."""
     if row[0] in ABSENT or not is_value(fields[0], row[0]) or len(row) != len(fields):
@@ -59,14 +64,14 @@ def problem(fields, row):
             "nvidia-smi must answer with %s for each GPU but printed: %s. Run nvidia-smi --query-gpu=%s --format=csv and read its answer."
             % (", ".join(fields), ", ".join(row), ",".join(fields))
         )
-    sick = [(field, cell) for field, cell in zip(fields, row) if not is_value(field, cell)]
-    if not sick:
+    wrong = [(field, cell) for field, cell in zip(fields, row) if not is_value(field, cell)]
+    if not wrong:
         return None
-    words = sorted(set(cell for _, cell in sick))
+    words = sorted(set(cell for _, cell in wrong))
     return "GPU %s must answer, but nvidia-smi reports %s for %s. %s" % (
         row[0],
         " and ".join(words),
-        ", ".join(field for field, _ in sick),
+        ", ".join(field for field, _ in wrong),
         remedy(words),
     )
 

@@ -9,7 +9,7 @@ import stat
 from ansible.module_utils.hadoop_dl_host import host_workbench as workbench
 from ansible.module_utils.hadoop_dl_host import processes
 
-from gpu_check.cells import ABSENT
+from gpu_check.cells import sick
 from gpu_check.kernel_log import reasons
 from gpu_check.questions import Fail, Skip, check, host_check, version
 from gpu_check.sentences import TIMEOUT, no_gpus, no_library, smi_problem, two_versions
@@ -212,8 +212,7 @@ def compute_mode(host):
     """Jobs may compute on every GPU"""
     host.requires_gpu()
     rows = host.query("index", "compute_mode")
-    good = ABSENT + ("Default", "Exclusive_Process", "Exclusive_Thread")
-    closed = [row[0] for row in rows if row[1] not in good]
+    closed = [row[0] for row in sick(rows, "Default", "Exclusive_Process", "Exclusive_Thread")]
     if closed:
         raise Fail(
             "Jobs require a compute mode that lets them start; it is Prohibited for GPU %s. Set it: nvidia-smi -i %s -c DEFAULT"

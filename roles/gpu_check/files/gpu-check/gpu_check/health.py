@@ -5,7 +5,7 @@ from __future__ import absolute_import, division, print_function
 
 import re
 
-from gpu_check.cells import ABSENT
+from gpu_check.cells import ABSENT, sick
 from gpu_check.kernel_log import gpu_errors
 from gpu_check.questions import Fail, NotReported, Skip, check, host_check
 from gpu_check.sentences import smi_problem
@@ -22,11 +22,10 @@ def ecc_errors(host):
     """No uncorrected ECC errors since boot"""
     host.requires_gpu()
     rows = host.query("index", "ecc.errors.uncorrected.volatile.total")
-    sick = [row for row in rows if row[1] not in ABSENT + ("0",)]
-    if sick:
+    if sick(rows, "0"):
         raise Fail(
-            "A GPU with uncorrected memory errors computes nonsense: drain the host, reset or replace the card; found %s."
-            % each(sick)
+            "A GPU must have no uncorrected memory errors since its last reset; found %s. Drain the host and reset the GPU (nvidia-smi -r), or "
+            "reboot; if they come again, replace the card." % each(sick(rows, "0"))
         )
     return each(rows)
 
@@ -67,9 +66,8 @@ def retired_pages(host):
         except NotReported as reason:
             lines.append(str(reason))
             continue
-        sick = [row for row in rows if row[1] not in ABSENT + ("No", "0")]
-        if sick:
-            raise Fail("%s; found %s: %s." % (words, field, each(sick)))
+        if sick(rows, "No", "0"):
+            raise Fail("%s; found %s: %s." % (words, field, each(sick(rows, "No", "0"))))
         lines.append("%s: %s" % (field, each(rows)))
     return "; ".join(lines)
 
@@ -80,7 +78,7 @@ def inforom(host):
     host.requires_gpu()
     try:
         rows = host.query("gpu_bus_id", "inforom.checksum_validation")
-        corrupted_gpus = ["GPU %s" % row[0] for row in rows if row[1] not in ABSENT + ("valid",)]
+        corrupted_gpus = ["GPU %s" % row[0] for row in sick(rows, "valid")]
     except NotReported:
         host.query("index")
         corrupted_gpus = ["GPU %s" % address for address in sorted(host.corrupted)]
@@ -119,7 +117,7 @@ def recovery_action(host):
     """The driver asks for no reset and no reboot"""
     host.requires_gpu()
     rows = recovery_rows(host)
-    waiting = [row for row in rows if row[1] not in ABSENT + ("None",)]
+    waiting = sick(rows, "None")
     if waiting:
         raise Fail(
             "The driver must ask for nothing but asks for %s. Drain the host and do that%s."
