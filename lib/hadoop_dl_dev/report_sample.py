@@ -25,11 +25,12 @@ NOW = 1795352400  # 2026-11-22 13:00 UTC
 DAY = 86400
 KERNELS = ("5.14.0-427.18.1.el9_4.x86_64", "5.14.0-362.8.1.el9_3.x86_64")
 ECC = (
-    "A GPU with uncorrected memory errors computes nonsense: drain the host, reset or replace the card; found GPU 1: 4."
+    "A GPU must have no uncorrected memory errors since its last reset; found GPU 1: 4. Drain the host and reset the GPU "
+    "(nvidia-smi -r), or reboot; if they come again, replace the card."
 )
 XID = (
-    "The kernel log must be free of errors of the hardware but has Xid 79 at PCI:0000:3b:00. Look them up in NVIDIA's "
-    "Xid catalog (docs.nvidia.com/deploy/xid-errors); 48, 74, 79, 95 mean the card or its slot."
+    "The kernel log must be free of errors of the hardware but has Xid 79 at PCI:0000:3b:00 (GPU has fallen off the bus: RESTART_BM). Words in "
+    "capitals are the immediate action of NVIDIA's Xid catalog (docs.nvidia.com/deploy/xid-errors), which explains each."
 )
 QUESTIONS = ("driver_runs", "gpus_by_driver_as_declared", "ecc_errors", "retired_pages", "xid", "versions_agree")
 SITE: Json = {
