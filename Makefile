@@ -15,10 +15,10 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
-demo: ## boot a Hadoop cluster, install the platform, train a model (STACK=... DATA_NODES=... CDSW=1 KERBEROS=1 HADOOP=3.1.1)
+demo: ## boot a Hadoop cluster, install the platform, train a model (STACK=... DATA_NODES=... GPU_NODES=0 CDSW=1 KERBEROS=1 HADOOP=3.1.1)
 	@PYTHONPATH=lib $(PYTHON) -m hadoop_dl_dev.demo.prerequisites
 	@$(MAKE) --no-print-directory $(VENV)/.complete
-	scripts/demo run --stack '$(STACK)' --data-nodes '$(DATA_NODES)' $(if $(CDSW),--cdsw $(filter-out 1,$(CDSW))) $(if $(KERBEROS),--kerberos) $(if $(HADOOP),--hadoop $(HADOOP))
+	scripts/demo run --stack '$(STACK)' --data-nodes '$(DATA_NODES)' $(if $(CDSW),--cdsw $(filter-out 1,$(CDSW))) $(if $(GPU_NODES),--gpu-nodes $(GPU_NODES)) $(if $(KERBEROS),--kerberos) $(if $(HADOOP),--hadoop $(HADOOP))
 
 demo-down: $(VENV)/.complete ## remove everything that make demo made
 	scripts/demo down

@@ -27,7 +27,11 @@ def options(description):
     )
     parser.add_argument("--epochs", type=int, default=20, help="how often each training row is used")
     parser.add_argument("--batch-size", type=int, default=64, help="rows per step and worker")
-    parser.add_argument("--num-gpus", type=int, default=1, help="GPUs for each worker; 0 trains on CPUs")
+    parser.add_argument(
+        "--num-gpus",
+        type=int,
+        help="GPUs for each worker, if YARN does not count GPUs; without it those of tfos-submit --gpus",
+    )
     parser.add_argument("--minimum-accuracy", type=float, default=0.0, help="fail below this")
     return parser.parse_args()
 
@@ -40,6 +44,8 @@ def start(context, arguments, train, cluster):
     """Run a function in every executor, as TensorFlow nodes that know each other."""
     from tensorflowonspark import TFCluster
 
+    if arguments.num_gpus is None:
+        arguments.num_gpus = int(context.getConf().get("spark.task.resource.gpu.amount", "0"))
     mode = TFCluster.InputMode.SPARK if arguments.input_mode == "spark" else TFCluster.InputMode.TENSORFLOW
     return TFCluster.run(
         context, train, arguments, executors(context), input_mode=mode, reservation_timeout=300, **cluster

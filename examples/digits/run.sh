@@ -5,7 +5,7 @@ set -eu
 cd "$(dirname "$0")"
 mode=${1:-spark}
 PATH="/opt/deeplearning/bin:$PATH"
-home="hdfs:///user/$(id -un)"
+home=${DIRECTORY:-hdfs:///user/$(id -un)}
 
 case $mode in
     spark | tensorflow | parquet | dataframe)
@@ -15,8 +15,8 @@ case $mode in
         train=$(tfos-submit --local choose.py "$input")
         [ "$mode" = "$input" ] || shared="$shared,$train" train=frames.py
         tfos-submit --local prepare.py "$home/digits"
-        tfos-submit --executors "${EXECUTORS:-2}" --memory "${MEMORY:-3g}" --timeout "${TIMEOUT:-600}" --py-files "$shared" \
-            "$train" --data "$home/digits" --output "$home/model-$mode" --input-mode "$input" --num-gpus "${GPUS:-1}" \
+        tfos-submit --executors "${EXECUTORS:-2}" --gpus "${GPUS:-0}" --memory "${MEMORY:-3g}" --timeout "${TIMEOUT:-600}" \
+            --py-files "$shared" "$train" --data "$home/digits" --output "$home/model-$mode" --input-mode "$input" \
             --minimum-accuracy 0.95 --result result.json
         ;;
     kafka)

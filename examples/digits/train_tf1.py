@@ -28,19 +28,6 @@ def network(tf, pixels):
     return tf.layers.dense(hidden, digits.CLASSES)
 
 
-def start_server(tf, arguments, context):
-    """This node's server in the cluster. TensorFlowOnSpark asks nvidia-smi for free GPUs if the job wants any."""
-    import os
-
-    from tensorflowonspark import TFNode
-
-    if arguments.num_gpus > 0:
-        return TFNode.start_cluster_server(context, arguments.num_gpus)
-    os.environ["CUDA_VISIBLE_DEVICES"] = ""
-    cluster = tf.train.ClusterSpec(context.cluster_spec)
-    return cluster, tf.train.Server(cluster, context.job_name, context.task_index)
-
-
 def record_batches(tf, arguments, context):
     """Batches that this worker reads from HDFS itself."""
 
@@ -63,7 +50,7 @@ def train(arguments, context):
     """Runs in every executor."""
 
     tf = storage.tensorflow()
-    cluster, server = start_server(tf, arguments, context)
+    cluster, server = context.start_cluster_server(arguments.num_gpus)
     if context.job_name == "ps":
         server.join()
         return

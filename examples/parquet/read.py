@@ -1,6 +1,6 @@
 """Executors read a table in HDFS, written as Parquet, by themselves: its rows become batches of a tf.data.Dataset. Python 3.6 and later.
 
-tfos-submit --executors 2 --venv ~/arrow read.py hdfs://namenode:8020/user/me/model-parquet/table --columns pixels digit
+tfos-submit --executors 2 --gpus 0 --venv ~/arrow read.py hdfs://namenode:8020/user/me/model-parquet/table --columns pixels digit
 """
 
 import argparse

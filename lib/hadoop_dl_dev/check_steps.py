@@ -14,12 +14,14 @@ LONG = "long"  # make test-long: what is slow and rarely breaks
 STACKS = ("tf1.15-py27-el7", "tf2.15-cpu-py3-el9")  # the GPU form of the second is 2.8 GB
 SECURE = STACKS[1]  # its cluster has Kerberos
 # Tests that depend on the stack run for each. The rest (queues, exit codes, printed commands, faults of hosts) runs for the first one only.
-JOBS = ("training", "jobs", "deeplearning_command", "notebook", "benchmark", "tensorboard_page")
-JOBS_OF_A_STACK = tuple(f"tests/e2e/test_{name}.py" for name in (*JOBS, "gpus_in_yarn", "gpus_in_cdsw_engine"))
+JOBS = ("training", "jobs", "deeplearning_command", "notebook", "benchmark", "tensorboard_page", "gpus_in_cdsw_engine")
+# The first cluster has no GPU and no nvidia-smi, as a site's data nodes may have none; the second one has stand-ins of both.
+OF_GPUS = tuple(f"tests/e2e/test_{name}.py" for name in ("gpus_in_yarn", "gpu_jobs"))
+JOBS_OF_A_STACK = (*(f"tests/e2e/test_{name}.py" for name in JOBS), *OF_GPUS)
 FAULTS_OF_A_STACK = ("tests/faults/test_repeated_run.py", "-k", "second_run")
 OF_KERBEROS = "tests/e2e/test_kerberos.py"  # also the testinfra suite, whose answers it reads; ends with the removal
 # tests/long asks for the notebook of Python 2.7.
-NOT_OF_THE_FIRST = (OF_KERBEROS, "tests/e2e/test_notebook.py")
+NOT_OF_THE_FIRST = (OF_KERBEROS, "tests/e2e/test_notebook.py", *OF_GPUS)
 # The longest scenarios start first, because the last one to start decides when the layer ends.
 LONGEST_SCENARIOS = ("nvidia_driver", "upgrade_driver")
 # In their order: NVIDIA's real module, and everything installed and removed on three systems (six to ten minutes each); 190 MB of packages;
@@ -146,7 +148,7 @@ def stack_steps(repo: Path) -> list[Step]:
 def e2e_cluster(stack: str) -> Cluster:
     """The demo itself for the first stack. The next cluster is made beside the jobs of the one before, so each has a name of its own."""
     name = {STACKS[0]: Cluster.name, SECURE: "second"}.get(stack, stack)
-    return Cluster(stack, name=name, kerberos=stack == SECURE)
+    return Cluster(stack, name=name, kerberos=stack == SECURE, gpu_nodes=None if stack == SECURE else 0)
 
 
 def e2e_steps(repo: Path, stack: str) -> list[list[Step]]:
@@ -164,7 +166,8 @@ def e2e_steps(repo: Path, stack: str) -> list[list[Step]]:
         command = ["pytest", *arguments, *junit(f"e2e-{stack}-{name}", repo)]
         return Step("e2e", f"{stack} {name}", command, environment=variables, needs_tests=True)
 
-    up = ("scripts/demo", "up", "--name", cluster.name, "--stack", stack, *(["--kerberos"] if cluster.kerberos else []))
+    of_gpus = ["--kerberos"] if cluster.kerberos else ["--gpu-nodes", "0"]
+    up = ("scripts/demo", "up", "--name", cluster.name, "--stack", stack, *of_gpus)
     setup = [
         step("earlier cluster", *down),  # a killed run leaves nodes of the same names
         step("cluster", *up),

@@ -4,10 +4,12 @@ The GPUs are those of a stand-in nvidia-smi.
 """
 
 import json
+import re
+import subprocess
 
 import pytest
 
-from hadoop_dl_dev.demo import nodes
+from hadoop_dl_dev.demo import images, kerberos, nodes, tour
 
 JOB = """
 import json, os, socket, sys
@@ -29,6 +31,28 @@ with open(sys.argv[1], "w") as target:
 print("the job is done")
 context.stop()
 """
+
+# What TensorFlowOnSpark makes of the GPUs that the executor was given.
+TFOS = """
+import os, socket
+
+def look(arguments, context):
+    from pyspark import TaskContext
+    given = TaskContext.get().resources()["gpu"].addresses
+    print("EXECUTOR %s given %s uses %s." % (socket.gethostname(), ",".join(given), os.environ["CUDA_VISIBLE_DEVICES"]))
+
+if __name__ == "__main__":
+    from pyspark import SparkContext
+    from tensorflowonspark import TFCluster
+    context = SparkContext()
+    TFCluster.run(context, look, [], 4, 0).shutdown()
+"""
+
+
+@pytest.fixture(autouse=True)
+def _ticket(cluster):
+    if cluster.kerberos:
+        kerberos.log_in(cluster)
 
 
 @pytest.fixture
@@ -60,3 +84,28 @@ def test_a_fifth_gpu_of_four_is_refused_with_resource_queue_and_nodes(cluster, s
     assert code == 3, output
     assert "(yarn.io/gpu, in queue default) require more than YARN has: 4 of them fit" in output
     assert all(f"{host} (RUNNING) has 2" in output for host in cluster.data_hosts)
+
+
+def test_tensorflowonspark_takes_the_gpus_that_each_executor_was_given(cluster, shell, analyst, gpu_devices):
+    """Version 1.4 asks nvidia-smi, and so took GPUs by their number on the host."""
+    assert shell("edge1", f"cat > /tmp/tfos_gpus.py <<'END'\n{TFOS}END")[0] == 0
+    analyst("tfos-submit --executors 4 --gpus 1 --memory 1g --timeout 300 /tmp/tfos_gpus.py")
+    application = re.findall(r"(?m)^(application_\w+) +tfos_gpus.py ", analyst("tfos-submit jobs"))[0]  # the newest
+    rows = re.findall(r"EXECUTOR (\w+) given (\d+) uses (\S*?)\.", analyst(f"tfos-submit logs {application}"))
+    assert sorted(rows) == [(host, gpu, gpu) for host in cluster.data_hosts for gpu in ("0", "1")]
+
+
+@pytest.mark.parametrize("number", ["1", "2"])
+def test_the_example_trains_on_the_gpus_that_it_is_told(cluster, gpu_devices, number):
+    assert tour.train(cluster, variables={"GPUS": number})["accuracy"] >= 0.95
+
+
+def test_a_stand_in_of_a_gpu_is_a_fault_of_the_report_and_no_drift(cluster, tmp_path):
+    command = ["scripts/report", "-i", str(cluster.inventory), "--directory", str(tmp_path), "--format", "json"]
+    command += ["--limit", "data1:data2:edge1"]
+    completed = subprocess.run(command, cwd=images.REPOSITORY, capture_output=True, text=True, timeout=300, check=False)
+    hosts = json.loads(completed.stdout)["hosts"]
+    assert completed.returncode == 3
+    assert [host["host"] for host in hosts if host["state"] == "fault"] == cluster.data_hosts
+    assert [host["drift"] for host in hosts if host["drift"]] == []
+    assert all(reason.startswith("gpu-check ") for host in hosts for reason in host["reasons"])

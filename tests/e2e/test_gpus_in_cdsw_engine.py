@@ -8,6 +8,7 @@ devices, so TensorFlow must not see a GPU, and the answer says why.
 
 import io
 import json
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -23,6 +24,7 @@ from hadoop_dl_dev.demo.shell import run
 
 DRIVER, OLDER = "418.67", "410.104"  # the stand-in's own, and the one before it
 USER = "8536:8536"  # cdsw
+STAND_IN = images.REPOSITORY / "demo/fixtures/nvidia-smi"
 ENVIRONMENT = {
     "CDSW_ENGINE_ID": "engine",
     "HOME": "/home/cdsw",
@@ -69,13 +71,13 @@ def docker(*arguments: str, check: bool = True) -> subprocess.CompletedProcess[s
     return run("docker", *arguments, check=check)
 
 
-def driver_directory(root: Path, node: str, version: str) -> Path:
+def driver_directory(root: Path, version: str) -> Path:
     """What NVIDIA_LIBRARY_PATH names on a host: the driver's files of one version."""
     target = root / version
     for name in ("bin", "lib64"):
         (target / name).mkdir(parents=True)
-    docker("cp", f"{node}:/usr/bin/nvidia-smi", str(target / "bin" / "nvidia-smi"))
-    docker("cp", f"{node}:/etc/nvidia-smi-stand-in.json", str(target))
+    shutil.copy(STAND_IN / "nvidia-smi", target / "bin")
+    shutil.copy(STAND_IN / "nvidia-smi-stand-in.json", target)
     no_device, answer = "cuInit=100", "nvmlInit_v2=0"
     if version != DRIVER:
         (target / "bin" / "nvidia-smi").write_text(MISMATCH, encoding="utf-8")
@@ -156,7 +158,7 @@ def ask(engine: str, *questions: str) -> tuple[int, dict[str, tuple[str, str]]]:
 
 @pytest.fixture(scope="module")
 def engine(cluster, mounted, tmp_path_factory) -> Iterator[str]:
-    directory = driver_directory(tmp_path_factory.mktemp("nvidia_driver"), cluster.container("data1"), DRIVER)
+    directory = driver_directory(tmp_path_factory.mktemp("nvidia_driver"), DRIVER)
     with engine_with(cluster, mounted, directory) as name:
         yield name
 
@@ -237,7 +239,7 @@ def test_nothing_else_fails_and_the_exit_status_says_that_something_did(asked, c
 def test_a_driver_path_that_names_the_older_version_is_told_as_that(cluster, mounted, tmp_path):
     """The driver was upgraded on the host, NVIDIA_LIBRARY_PATH of cdsw.conf was not."""
     questions = ("versions_agree", "driver_runs", "gpus_by_driver_as_declared", "nvml_reachable")
-    with engine_with(cluster, mounted, driver_directory(tmp_path, cluster.container("data1"), OLDER)) as name:
+    with engine_with(cluster, mounted, driver_directory(tmp_path, OLDER)) as name:
         status, answers = ask(name, *questions)
     assert status == 1
     words = f"this engine has library {OLDER} in /usr/local/nvidia/lib64, its host module {DRIVER}. The driver was changed on the host, and NVIDIA_LIBRARY_PATH in /etc/cdsw/config/cdsw.conf"

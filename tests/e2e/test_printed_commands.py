@@ -16,7 +16,7 @@ from hadoop_dl_dev.demo import images, tour
 from hadoop_dl_dev.demo.cluster import Cluster
 
 LIMIT = 120  # seconds
-CLUSTER = Cluster(os.environ.get("E2E_STACK", Cluster.stack), name=os.environ.get("E2E_CLUSTER", Cluster.name))
+CLUSTER = check_steps.e2e_cluster(os.environ.get("E2E_STACK", Cluster.stack))
 STEPS = [list(step.command) for part in check_steps.e2e_steps(images.REPOSITORY, CLUSTER.stack) for step in part]
 TYPED = [
     one for one in tour.suggestions(CLUSTER) if one.command.split() not in STEPS

@@ -34,7 +34,7 @@ def test_keras_trains_one_model_on_all_executors_and_another_process_reads_it(cl
     if cluster.kerberos:
         kerberos.log_in(cluster)
     text = analyst(
-        f"cd images && tfos-submit --executors 2 --timeout 300 --py-files images.py tfos.py --epochs 2 --output {model}"
+        f"cd images && tfos-submit --executors 2 --gpus 0 --timeout 300 --py-files images.py tfos.py --epochs 2 --output {model}"
     )
     application = re.findall(r"Submitted application (application_\w+)", text)[-1]
     first, second = results(analyst(f"tfos-submit logs {application}"))

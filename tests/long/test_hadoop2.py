@@ -79,7 +79,13 @@ def test_jobs_run_with_a_sites_spark_and_its_settings(version: str, mode: str) -
     assert f"DRIVER {pyspark} {'spark-env.sh' if mode == 'client' else 'spark-defaults.conf'}\n" in output, output
     assert f"EXECUTOR {pyspark} spark-defaults.conf\n" in output, output
     assert "JVM 1.8 org.apache.spark.serializer.KryoSerializer 512m None\n" in output, output
-    expected = [*(["ask.py"] if mode == "cluster" else []), "packages.zip", "tensorflow-hadoop-1.15.0.jar"]
+    expected = [
+        *(["ask.py"] if mode == "cluster" else []),
+        "nvidia-smi",
+        "packages.zip",
+        "python",
+        "tensorflow-hadoop-1.15.0.jar",
+    ]
     assert site_spark.uploaded(output) == expected, "every host has what spark.yarn.jars and PYSPARK_ARCHIVES_PATH name"
     assert (status, "ZeroDivisionError" in output) == (1, True), output
 

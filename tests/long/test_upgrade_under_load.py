@@ -35,7 +35,7 @@ from pyspark import SparkContext
 
 def look(who):
     import tensorflow
-    seen = [sys.executable, os.path.realpath(tensorflow.__file__), os.environ["PYSPARK_PYTHON"]]
+    seen = [sys.executable, os.path.realpath(tensorflow.__file__)]
     time.sleep(8)
     import keras
     seen += [os.path.realpath(keras.__file__), os.path.realpath(sys.executable)]

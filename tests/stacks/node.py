@@ -13,7 +13,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from hadoop_dl.data import stacks
-from hadoop_dl_dev.demo import fixtures, images, nodes, services
+from hadoop_dl_dev.demo import images, nodes, services
 from hadoop_dl_dev.demo.shell import DemoError, output, run
 from hadoop_dl_dev.tested import all_locks
 
@@ -73,7 +73,7 @@ class Node:
 
     def start(self) -> None:
         mounts = [f"{MIRROR}:/srv/mirror:ro", f"{REPOSITORY / 'examples' / 'digits'}:/srv/digits:ro"]
-        mounts += [f"{HERE}:/srv/stacks:ro", f"{fixtures.ensure()}:/srv/site-repo:ro"]
+        mounts += [f"{HERE}:/srv/stacks:ro"]
         mounts += [f"{path.parents[1]}:{path.parents[1]}:ro" for path in self.pythons.values()]
         MIRROR.mkdir(parents=True, exist_ok=True)
         # The images' Hadoop and Kafka know the cluster's host names; here one host is all of them.
@@ -88,13 +88,9 @@ class Node:
         nodes.execute(self.name, *serve, "--directory", "/srv/mirror")
 
     def start_services(self) -> None:
-        """HDFS and Kafka, and nvidia-smi's stand-in; once."""
+        """HDFS and Kafka; once."""
         if self.serves:
             return
-        # TensorFlowOnSpark asks nvidia-smi for free GPUs where TensorFlow was built for GPUs.
-        install = "rm -f /etc/yum.repos.d/*; cat > /etc/yum.repos.d/site.repo && dnf -q -y install nvidia-smi-standin"
-        shell = ["docker", "exec", "--interactive", self.name, "sh", "-c"]
-        run(*shell, install, stdin=fixtures.REPOSITORY_FILE, timeout=300)
         nodes.execute(self.name, "systemctl", "start", "hdfs-namenode", "hdfs-datanode", "kafka")
         template = "{{range .NetworkSettings.Networks}}{{.IPAddress}}{{end}}"
         address = output("docker", "inspect", "--format", template, self.name)

@@ -4,8 +4,10 @@ import json
 
 import pytest
 from packaging.version import Version
+from tfos_submit import gpus
 
-from hadoop_dl_dev.demo import images
+from hadoop_dl_dev.demo import images, nodes
+from hadoop_dl_dev.demo.shell import run
 
 MODULES = {
     "keras": "keras",
@@ -100,8 +102,11 @@ def test_tensorflow_reads_a_topic(ready, connected):
 
 
 @pytest.mark.question("trained")
-def test_tensorflowonspark_trains_the_digits(ready, connected):
-    """Two executors of Spark on this host; where TensorFlow has no HDFS, the digits are in the node's own files."""
+def test_tensorflowonspark_trains_the_digits(ready, connected, tmp_path):
+    """Two executors of Spark on this host; where TensorFlow has no HDFS, the digits are in the node's own files.
+
+    The node has no nvidia-smi but that which tfos-submit sends with a job.
+    """
     java = images.java(ready.node.image)
     if java not in ready.stack.data["java"]:
         pytest.skip(
@@ -125,7 +130,15 @@ def test_tensorflowonspark_trains_the_digits(ready, connected):
         ",".join(f"/srv/digits/{name}.py" for name in ("digits", "job", "storage")),
         f"/srv/digits/train_tf{major}.py",
     ]
-    submit += ["--data", base, "--output", f"{base}-model", "--num-gpus", "1", "--minimum-accuracy", "0.95"]
+    submit += ["--data", base, "--output", f"{base}-model", "--minimum-accuracy", "0.95"]
+    version = ready.stack.data["tensorflowonspark"]
+    (tmp_path / f"environment/lib/python/site-packages/tensorflowonspark-{version}").mkdir(parents=True)
+    (tmp_path / "sent").mkdir()
+    gpus.write_programs(str(tmp_path / "sent"), None, str(tmp_path / "environment"), ready.path)
+    sent = f"/var/tmp/{tmp_path.name}"
+    run("docker", "cp", str(tmp_path / "sent"), f"{ready.node.name}:{sent}")
+    nodes.execute(ready.node.name, "chmod", "-R", "a+rX", sent)
     python = f"{ready.path}/bin/python"
     variables = {"PYSPARK_PYTHON": python, "PYSPARK_DRIVER_PYTHON": python, "SPARK_HOME": ready.spark}
+    variables["PATH"] = f"{sent}:/usr/local/bin:/usr/bin:/bin"
     assert "RESULT" in ready.node.ask(submit, variables, timeout=600)

@@ -346,8 +346,28 @@ def test_the_inventory_is_what_an_operator_would_write(tmp_path: Path, monkeypat
     demo = cluster.Cluster(data_nodes=3, name="other")
     groups, values = inventory_of(demo)
     assert list(groups["data_nodes"]["hosts"]) == ["data1", "data2", "data3"]
-    assert values["deeplearning_request"] == demo.stack
+    assert (values["deeplearning_request"], values["yarn_gpu"]) == (demo.stack, True)
     assert "StrictHostKeyChecking" not in str(values)
+
+
+@pytest.mark.parametrize("number", [0, 2])
+def test_a_cluster_may_have_data_nodes_without_gpus(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    """They have no nvidia-smi either, as on a site."""
+    monkeypatch.setattr(images, "CACHE", tmp_path)
+    demo = cluster.Cluster(data_nodes=3, name="other", gpu_nodes=number)
+    groups, values = inventory_of(demo)
+    counts = [host.get("gpu_count", 2) for host in groups["data_nodes"]["hosts"].values()]
+    assert (counts, values["yarn_gpu"]) == ([2] * number + [0] * (3 - number), number > 0)
+    installed = []
+    monkeypatch.setattr(services.nodes, "execute", lambda node, *argv, **_: installed.append((node, argv)))
+    for host in demo.hosts:
+        services.start_on(demo, host)
+    assert [node for node, argv in installed if services.INSTALL_STAND_IN in argv] == ["other-data1", "other-data2"][
+        :number
+    ]
+    assert f" --gpu-nodes {number}" in tour.suggestions(demo)[0].command
 
 
 def test_a_host_of_cdsw_has_a_file_of_its_own_in_the_inventory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

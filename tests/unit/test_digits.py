@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import getpass
 import hashlib
 import importlib
 import json
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -114,6 +116,45 @@ def test_the_driver_leaves_the_same_result_beside_the_model_and_on_its_host(
     text = (tmp_path / "model/result.json").read_text()
     assert (tmp_path / "result.json").read_text() == text
     assert json.loads(text)["accuracy"] == 0.75
+
+
+@pytest.mark.parametrize(("given", "asked"), [(None, 0), ("1", 1)])
+def test_workers_have_the_gpus_of_the_job_and_otherwise_none(
+    storage: ModuleType, monkeypatch: pytest.MonkeyPatch, given: str | None, asked: int
+) -> None:
+    mode = SimpleNamespace(SPARK=1, TENSORFLOW=0)
+    run = lambda context, train, arguments, executors, **named: arguments.num_gpus  # noqa: E731
+    library = SimpleNamespace(InputMode=mode, run=run)
+    monkeypatch.setitem(sys.modules, "tensorflowonspark", SimpleNamespace(TFCluster=library))
+    monkeypatch.setattr(sys, "argv", ["train.py", "--data", "/data", "--output", "/model"])
+    job = importlib.import_module("job")
+    settings = {"spark.task.resource.gpu.amount": given} if given else {}
+    context = SimpleNamespace(getConf=lambda: settings)
+    assert job.start(context, job.options("Train"), None, {"num_ps": 1}) == asked
+
+
+@pytest.mark.parametrize(
+    ("variables", "gpus", "place"),
+    [
+        ({}, "0", f"hdfs:///user/{getpass.getuser()}"),
+        ({"GPUS": "0", "DIRECTORY": "hdfs:///tmp/a"}, "0", "hdfs:///tmp/a"),
+        ({"GPUS": "1"}, "1", f"hdfs:///user/{getpass.getuser()}"),
+        ({"GPUS": "2"}, "2", f"hdfs:///user/{getpass.getuser()}"),
+    ],
+)
+def test_the_example_asks_yarn_for_gpus_and_for_none_unless_it_is_told(
+    tmp_path: Path, variables: dict[str, str], gpus: str, place: str
+) -> None:
+    calls = tmp_path / "calls"
+    answer = f'[ "$2" != choose.py ] || echo train_tf1.py; echo "$*" >> {calls}'
+    program = python_files.write_script(tmp_path / "bin/tfos-submit", answer)
+    environment = {"PATH": f"{program.parent}:/usr/bin:/bin", **variables}
+    subprocess.run(["sh", str(DIRECTORY / "run.sh"), "spark"], env=environment, check=True)
+    _, prepare, job = calls.read_text().splitlines()
+    assert prepare == f"--local prepare.py {place}/digits"
+    assert f"--executors 2 --gpus {gpus} " in job
+    assert f" --data {place}/digits --output {place}/model-spark " in job
+    assert "num-gpus" not in job
 
 
 @pytest.fixture

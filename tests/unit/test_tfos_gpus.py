@@ -13,9 +13,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from python_files import write_script
 from resource_manager import collected, gpu_node
 from tfos_host import add_jars, app, executable, refusal, settings, submit, told
-from tfos_submit import discovery, gpus, hints, outcome, yarn
+from tfos_submit import discovery, gpus, hints, nvidia_smi, outcome, yarn
 from tfos_submit.first_error import first_error
 
 from hadoop_dl_dev.demo import images
@@ -61,7 +62,7 @@ def test_the_script_goes_with_the_job_and_nothing_of_it_stays(host: SimpleNamesp
     )
     assert submit(host, "--gpus", "1", "--files", str(host.tmp / "mine.txt")).code == 0
     assert f"--files {host.tmp}/mine.txt,/" in (host.tmp / "command").read_text()
-    assert (host.tmp / "sent").read_text().startswith('#!/bin/sh\nexec "$PYSPARK_PYTHON"')
+    assert (host.tmp / "sent").read_text().startswith('#!/bin/sh\nexec "')
     assert not Path((host.tmp / "place").read_text().strip()).exists()
 
 
@@ -192,32 +193,34 @@ def container(tmp_path: Path) -> Iterator[SimpleNamespace]:
     (tmp_path / "dev").mkdir()
     for number in range(2):
         (tmp_path / "dev" / f"nvidia{number}").touch()
-    script = Path(gpus.write_script(str(tmp_path)))
+    write_script(tmp_path / "environment/bin/python", f'exec {sys.executable} "$@"')
+    environment = str(tmp_path / "environment")
+    (script,) = map(Path, gpus.write_programs(str(tmp_path), 1, environment, environment))
     script_text = script.read_text().replace('"/dev/nvidia%s"', f'"{tmp_path}/dev/nvidia%s"')
     script.write_text(script_text.replace("PATIENCE = 20", "PATIENCE = 2"))
-    environment = {"PATH": f"{tmp_path}:/usr/bin:/bin", "PYSPARK_PYTHON": sys.executable}
-    environment["NVIDIA_SMI_STAND_IN"] = str(tmp_path / "gpus.json")
+    (tmp_path / gpus.PROGRAMS).mkdir()
+    host_variables = {"PATH": f"{tmp_path}:/usr/bin:/bin", "NVIDIA_SMI_STAND_IN": str(tmp_path / "gpus.json")}
     executors = []
 
     def executor(number: int) -> SimpleNamespace:
         """A process that starts the script, as the executor's JVM does, and lives on: it, and what the script said."""
         program = "import subprocess, sys, time; subprocess.call(sys.argv[1]); time.sleep(20)"
         options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-        variables = {**environment, "TFOS_GPUS": str(number)}
-        process = subprocess.Popen([sys.executable, "-c", program, script], env=variables, **options)
+        variables = {**host_variables, "TFOS_GPUS": str(number)}
+        process = subprocess.Popen([sys.executable, "-c", program, script], env=variables, cwd=tmp_path, **options)
         executors.append(process)
         line = process.stdout.readline() if number else ""
         return SimpleNamespace(process=process, gpus=json.loads(line)["addresses"] if line else None)
 
     def asked(number: int) -> subprocess.CompletedProcess[str]:
-        variables = {**environment, "TFOS_GPUS": str(number)}
-        return subprocess.run([str(script)], env=variables, capture_output=True, text=True)
+        variables = {**host_variables, "TFOS_GPUS": str(number)}
+        return subprocess.run([str(script)], env=variables, cwd=tmp_path, capture_output=True, text=True)
 
     def refused(number: int) -> str:
         """What the script says when it finds no GPU."""
         completed = asked(number)
-        assert (completed.returncode, completed.stdout) == (1, "")
-        return completed.stderr
+        assert (completed.returncode, completed.stderr) == (1, "")
+        return completed.stdout
 
     yield SimpleNamespace(tmp=tmp_path, executor=executor, asked=asked, refused=refused)
     for process in executors:
@@ -236,6 +239,8 @@ def test_two_executors_of_one_host_never_share_a_gpu(container: SimpleNamespace)
 def test_an_executor_that_ended_leaves_its_gpus(container: SimpleNamespace) -> None:
     first = container.executor(2)
     assert first.gpus == ["0", "1"]
+    assert (container.tmp / discovery.OWN).read_text() == "0 1"  # for TensorFlowOnSpark 1.4
+    assert f"{gpus.PROGRAMS}/{nvidia_smi.OWN}" == discovery.OWN
     container.refused(1)
     first.process.kill()
     begin = time.monotonic()
@@ -270,7 +275,8 @@ def test_an_nvidia_smi_that_hangs_ends_at_the_limit(container: SimpleNamespace) 
 
 
 def test_what_the_script_says_is_a_hint(container: SimpleNamespace) -> None:
-    sentences = hints.hints("24/11/24 00:15:28 INFO ResourceUtils: " + container.refused(5))
+    error = "26/11/28 21:32:16 ERROR util.Utils: Process List(./tfos-gpus) exited with code 1: "  # of Spark 3.0.3
+    sentences = hints.hints(error + container.refused(5))
     assert sentences[0].startswith("An executor found no GPU of its own: 5 GPUs are required on ")
     assert ".." not in sentences[0]
 

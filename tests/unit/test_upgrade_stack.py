@@ -78,7 +78,7 @@ def test_after_a_canarys_job_that_failed_the_same_command_tries_again_and_the_ot
     assert "Back at what was active before: data1. No other host was switched." in output
     assert all((cluster / name / "envs" / NEW).is_dir() for name in GROUPS)
     assert not list(cluster.glob("*/.run.json"))
-    look = f"readlink {cluster}/*/current | sort | uniq -c; echo $DEEPLEARNING_ENVIRONMENT; ls -d {cluster}/*/envs/{OLD} | wc -l"
+    look = f"readlink {cluster}/*/current | sort | uniq -c; echo $DEEPLEARNING_ENVIRONMENT $DIRECTORY; ls -d {cluster}/*/envs/{OLD} | wc -l"
     example = ansible_programs.REPOSITORY / "examples/digits"
     look += f"; diff -r --exclude=__pycache__ . {example} && stat -c %a . && stat -c %U . data run.sh data/*.gz"
     (cluster / "begun").unlink()
@@ -86,8 +86,9 @@ def test_after_a_canarys_job_that_failed_the_same_command_tries_again_and_the_ot
     assert code == 0, output
     assert (cluster / "begun").exists(), "the connection was lost again"
     words = (cluster / "seen").read_text().split()
-    assert words[:6] == ["2", f"envs/{NEW}", "1", f"envs/{OLD}", NEW, "3"]
-    assert words[6:] == ["700", *[getpass.getuser()] * 4], "the example, nothing else, and its owner"
+    own = f"hdfs:///user/{getpass.getuser()}/deeplearning-canary"  # not the user's digits
+    assert words[:7] == ["2", f"envs/{NEW}", "1", f"envs/{OLD}", NEW, own, "3"]
+    assert words[7:] == ["700", *[getpass.getuser()] * 4], "the example, nothing else, and its owner"
     assert active(cluster) == dict.fromkeys(GROUPS, NEW)
     assert not any((cluster / name / "envs" / OLD).exists() for name in GROUPS)
     assert not (cluster / "evaluated").exists(), "what a broken connection printed is data"

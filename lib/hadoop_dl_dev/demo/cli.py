@@ -66,6 +66,8 @@ def parser() -> argparse.ArgumentParser:
         command.add_argument("--kerberos", action="store_true", help=security)
         versions = sorted({images.hadoop(name) for name in images.image_names()})
         command.add_argument("--hadoop", default="", choices=versions, help="its version")
+        text = "so many data nodes have GPUs, a stand-in of nvidia-smi; without it all"
+        command.add_argument("--gpu-nodes", type=int, help=text)
     text = "make edge1 a build host, and request a stack whose TensorFlow (a stand-in) is built there"
     build = commands.add_parser("build-host", help=text, parents=[name_option])
     build.set_defaults(act=lambda arguments: build_site.prepare(cluster.recorded(arguments.name)))
@@ -81,9 +83,8 @@ def parser() -> argparse.ArgumentParser:
 
 
 def asked(arguments: argparse.Namespace) -> cluster.Cluster:
-    return cluster.Cluster(
-        arguments.stack, arguments.data_nodes, arguments.name, arguments.cdsw, arguments.kerberos, arguments.hadoop
-    )
+    names = ("stack", "data_nodes", "name", "cdsw", "kerberos", "hadoop", "gpu_nodes")
+    return cluster.Cluster(**{name: getattr(arguments, name) for name in names})
 
 
 def start_node(arguments: argparse.Namespace) -> None:

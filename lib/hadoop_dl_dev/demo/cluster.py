@@ -32,6 +32,7 @@ CDSW = f"{nodes.LABEL}.cdsw"  # the label of a host of CDSW: its release and kin
 KERBEROS = f"{nodes.LABEL}.kerberos"  # the label of the hosts of a cluster with Kerberos
 HADOOP = f"{nodes.LABEL}.hadoop"  # the label of the version that was requested
 CHECKOUT = f"{nodes.LABEL}.checkout"  # the label of the directory whose cluster it is
+GPU_NODES = f"{nodes.LABEL}.gpu-nodes"  # the label of their number
 # A ResourceManager of Hadoop 3.3 with Kerberos keeps a core busy (YARN-11178); kerberos.CALM limits it.
 MAY_LIMIT_THREADS = ("--cap-add", "SYS_NICE")
 # One rule for each device: the kernel removes a rule for one container, but not a part of a rule.
@@ -57,6 +58,7 @@ class Cluster:
     cdsw: str = ""  # release and kind of CDSW on cdsw1, one of workbench.KINDS; empty: there is no such host
     kerberos: bool = False
     hadoop: str = ""  # a version that one of the images has; empty: that of the first one with a Java for the stack
+    gpu_nodes: int | None = None  # the first data nodes have GPUs, which a stand-in of nvidia-smi shows; None: all have
 
     def __post_init__(self) -> None:
         stacks.load_stack(self.stack)
@@ -90,6 +92,10 @@ class Cluster:
     @property
     def data_hosts(self) -> list[str]:
         return [f"data{number}" for number in range(1, self.data_nodes + 1)]
+
+    @property
+    def gpu_hosts(self) -> list[str]:
+        return self.data_hosts[: self.gpu_nodes]
 
     @property
     def hosts(self) -> list[str]:
@@ -167,6 +173,7 @@ def node_options(cluster: Cluster, host: str) -> list[str]:
     labels = {nodes.LABEL: cluster.name, CHECKOUT: str(images.REPOSITORY)}
     labels |= {KERBEROS: REALM} if cluster.kerberos else {}
     labels |= {HADOOP: cluster.hadoop} if cluster.hadoop else {}
+    labels |= {} if cluster.gpu_nodes is None else {GPU_NODES: str(cluster.gpu_nodes)}
     own: tuple[str, ...] = ()
     if host == workbench.NAME:
         mounts += workbench.mounts()
@@ -320,8 +327,10 @@ def recorded(name: str) -> Cluster:
     stack = path.read_text(encoding="utf-8").strip() if path.exists() else Cluster.stack
     containers = existing(name)
     data_nodes = sum(container.startswith(f"{name}-data") for container in containers)
-    cdsw, hadoop = label(name, workbench.NAME, CDSW), label(name, "master1", HADOOP)
-    return Cluster(stack, max(data_nodes, 1), name, cdsw, has_kerberos(name), hadoop)
+    cdsw = label(name, workbench.NAME, CDSW)
+    hadoop, gpu_nodes = label(name, "master1", HADOOP), label(name, "master1", GPU_NODES)
+    number = int(gpu_nodes) if gpu_nodes else None
+    return Cluster(stack, max(data_nodes, 1), name, cdsw, has_kerberos(name), hadoop, number)
 
 
 def has_kerberos(name: str) -> bool:

@@ -16,10 +16,18 @@ from hadoop_dl_dev.demo.kerberos import USER_KEYTAB
 def write(cluster: Cluster) -> None:
     """inventories/demo, or that of a second cluster. The mirror's and Hadoop's settings are in group_vars/all.yml."""
 
-    def hosts(names: list[str]) -> dict[str, dict[str, str]]:
+    def hosts(names: list[str]) -> dict[str, dict[str, Any]]:
         # RHEL 7 has only Python 2.7 unless somebody installed more; what the mirror host runs needs a Python 3.
         old = {"ansible_python_interpreter": "/usr/bin/python2.7"} if cluster.image.startswith("el7") else {}
-        return {name: {"ansible_host": cluster.addresses[name], **({} if name == "mirror1" else old)} for name in names}
+        no_gpus = dict.fromkeys(set(cluster.data_hosts) - set(cluster.gpu_hosts), {"gpu_count": 0})
+        return {
+            name: {
+                "ansible_host": cluster.addresses[name],
+                **({} if name == "mirror1" else old),
+                **no_gpus.get(name, {}),
+            }
+            for name in names
+        }
 
     board = {"name": "demo", "directory": "hdfs:///user/analyst/model-spark", "user": "analyst", "port": 6100}
     board |= {"principal": f"analyst@{REALM}", "keytab": USER_KEYTAB} if cluster.kerberos else {}
@@ -41,7 +49,7 @@ def write(cluster: Cluster) -> None:
         # The GPUs are a stand-in and there is no repository of NVIDIA's: the stack's driver and libraries are left out.
         **dict.fromkeys(("nvidia_driver_version", "cuda_versions", "cudnn_versions", "nccl_versions"), "none"),
         "upgrade_batch": "100%",  # nobody computes here yet: all NodeManagers restart at once
-        "yarn_gpu": True,
+        "yarn_gpu": bool(cluster.gpu_hosts),
         "yarn_gpu_restart_allowed": True,
         **{f"yarn_gpu_{unit}_command": f"systemctl restart yarn-{unit}" for unit in ("resourcemanager", "nodemanager")},
         "ansible_user": "deploy",

@@ -49,14 +49,14 @@ def units_of(host: str) -> tuple[str, ...]:
 
 
 def start(cluster: Cluster) -> None:
-    """Start the services, and install nvidia-smi's stand-in on the data nodes first: the NodeManager reads it."""
+    """Start the services, and install nvidia-smi's stand-in where GPUs are first: the NodeManager reads it."""
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda host: start_on(cluster, host), cluster.hosts))
 
 
 def start_on(cluster: Cluster, host: str) -> None:
     container = cluster.container(host)
-    if host in cluster.data_hosts:
+    if host in cluster.gpu_hosts:
         nodes.execute(container, "sh", "-c", INSTALL_STAND_IN, stdin=fixtures.REPOSITORY_FILE)
     if units_of(host):
         nodes.execute(container, "systemctl", "enable", "--quiet", "--now", "--no-block", *units_of(host))

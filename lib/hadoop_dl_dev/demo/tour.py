@@ -87,8 +87,8 @@ def use_workbench(cluster: Cluster, times: list[tuple[str, float]]) -> list[str]
     ]
 
 
-def train(cluster: Cluster, mode: str = "spark") -> dict[str, Any]:
-    """Submit examples/digits as the user analyst on the edge node; returns the job's own result."""
+def train(cluster: Cluster, mode: str = "spark", variables: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """Submit examples/digits as the user analyst on the edge node; returns the job's own result. variables: of run.sh."""
     edge = cluster.container("edge1")
     digits = images.REPOSITORY / "examples" / "digits"
     nodes.execute(edge, "rm", "-rf", "/home/analyst/digits")
@@ -96,9 +96,9 @@ def train(cluster: Cluster, mode: str = "spark") -> dict[str, Any]:
     nodes.execute(edge, "chown", "-R", "analyst:", "/home/analyst/digits")
     if cluster.kerberos:
         kerberos.log_in(cluster)
-    status = follow(
-        ["docker", "exec", "--user", "analyst", "--workdir", "/home/analyst/digits", edge, "sh", "run.sh", mode]
-    )
+    pairs = [part for name, value in (variables or {}).items() for part in ("--env", f"{name}={value}")]
+    place = ("--user", "analyst", "--workdir", "/home/analyst/digits")
+    status = follow(["docker", "exec", *pairs, *place, edge, "sh", "run.sh", mode])
     if status:
         raise DemoError(f"the training job ended with status {status}; the lines above say why.")
     result: dict[str, Any] = json.loads(nodes.execute(edge, "cat", "/home/analyst/digits/result.json", user="analyst"))
@@ -124,6 +124,7 @@ def suggestions(cluster: Cluster) -> list[Suggestion]:
             ("KERBEROS", "1" if cluster.kerberos else "", ""),
             ("STACK", cluster.stack, default.stack),
             ("DATA_NODES", cluster.data_nodes, default.data_nodes),
+            ("GPU_NODES", cluster.gpu_nodes, default.gpu_nodes),
             ("CDSW", "1" if cluster.cdsw == workbench.KINDS[0] else cluster.cdsw, default.cdsw),
         )
         if value != usual
@@ -143,6 +144,7 @@ def suggestions(cluster: Cluster) -> list[Suggestion]:
         rerun += f" --cdsw {cluster.cdsw}" if cluster.cdsw else ""
         rerun += " --kerberos" if cluster.kerberos else ""
         rerun += f" --hadoop {cluster.hadoop}" if cluster.hadoop else ""
+        rerun += "" if cluster.gpu_nodes is None else f" --gpu-nodes {cluster.gpu_nodes}"
         status, shell, down = (
             f"scripts/demo status {name}",
             f"scripts/demo shell {name} edge1",

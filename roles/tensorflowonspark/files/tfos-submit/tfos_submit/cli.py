@@ -100,13 +100,15 @@ def run(options):
         path = os.path.join(directory, "spark.conf")
         with open(path, "w") as output:
             output.write(text)
-        script = gpus.write_script(directory) if options.gpus else None
+        programs = gpus.write_programs(
+            directory, options.gpus, environment, spark.ENVIRONMENT if options.archive else environment
+        )
         packages = own_packages.pack(own, os.path.join(directory, "packages.zip")) if own else None
         archives = [(packages, spark.PACKAGES)] if packages else []
         if options.archive:
             archive_file = archive.kept(options.archive, environment, environment_file, user)
             archives.append((archive_file, spark.ENVIRONMENT))
-        command = spark.submit_command(spark_home, path, options, script, archives)
+        command = spark.submit_command(spark_home, path, options, programs, archives)
         pythons = spark.pythons(options, environment)
         variables = spark.driver_environment(os.environ, spark_home, environment, hadoop, own, pythons)
         gpus.hide(variables, options.gpus)

@@ -22,6 +22,7 @@ LIMIT = 60  # seconds for all of it: an nvidia-smi that hangs must not hold the 
 PATIENCE = 20  # of them for GPUs that the executor before has not released yet
 PLACES = "/usr/bin:/usr/local/bin:/usr/local/nvidia/bin"  # of nvidia-smi, where PATH has none
 DEVICE = "/dev/nvidia%s"
+OWN = "deeplearning-programs/gpus"  # the executor's GPUs, for the nvidia-smi beside it
 # Seconds of a clock that nobody sets. Python 2.7 has no time.monotonic; times(2) counts from the start of the system as well.
 clock = getattr(time, "monotonic", lambda: os.times()[4])
 
@@ -110,10 +111,14 @@ def main(number, executor):
             time.sleep(1)
             gpus, reasons = take(paths, number)
         if gpus:
+            if os.path.isdir(os.path.dirname(OWN)):
+                with open(OWN, "w") as output:
+                    output.write(" ".join(str(index) for index, _ in gpus))
             hold(executor)
             print(json.dumps({"name": "gpu", "addresses": [str(index) for index, _ in gpus]}))
             return 0
-    sys.stderr.write(
+    # Spark quotes its output in an error. What it says otherwise is in the log only where Spark logs more than warnings.
+    sys.stdout.write(
         "tfos-gpus: %d GPU%s required on %s, but nvidia-smi lists %d here%s.\n"
         % (
             number,

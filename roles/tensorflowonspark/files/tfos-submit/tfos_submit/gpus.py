@@ -14,6 +14,11 @@ from tfos_submit import labels
 
 RESOURCE = "yarn.io/gpu"
 SCRIPT = "tfos-gpus"  # in the executors' working directory
+PROGRAMS = "deeplearning-programs"  # there, too: nvidia-smi, and the Python that finds it first
+PYTHON = (
+    "./%s/python" % PROGRAMS
+)  # not PATH in the settings: YARN would start the container itself with that, unexpanded
+HEREDOC = "exec \"%s\" -E -s -%s <<'TFOS-GPUS'\n%sTFOS-GPUS\n"
 PREFIXES = ("spark.yarn.appMasterEnv.", "spark.executorEnv.")
 
 
@@ -22,6 +27,7 @@ def settings(gpus):
     if gpus is None:
         return []
     hidden = [(prefix + name, value) for prefix in PREFIXES for name, value in HIDDEN]
+    hidden += [(prefix + "TFOS_GPUS", "0") for prefix in PREFIXES]
     if not gpus:
         return hidden
     # The application's master has no GPU of its own: it sees none. An executor's task sees those that Spark gives it.
@@ -38,14 +44,40 @@ def hide(variables, gpus):
     variables.update(HIDDEN if gpus == 0 else [])
 
 
-def write_script(directory):
-    """The executors' discovery script, for any Python that the environment has; its path."""
-    path = os.path.join(directory, SCRIPT)
-    source = pkgutil.get_data("tfos_submit", "discovery.py").decode("utf-8")
+def of_version_1(environment):
+    """Whether the environment has a TensorFlowOnSpark that asks nvidia-smi alone."""
+    return bool(glob.glob(os.path.join(environment, "lib", "python*", "site-packages", "tensorflowonspark-1.*")))
+
+
+def answers(gpus, environment):
+    """Whether this program answers TensorFlowOnSpark in place of nvidia-smi. Version 2 with GPUs of Spark does not ask."""
+    return gpus == 0 or of_version_1(environment)
+
+
+def write_programs(directory, gpus, environment, of_executors):
+    """What executors start beside the job, as --files names it. of_executors: the environment's path there."""
+    python = os.path.join(of_executors, "bin", "python")
+    names = []
+    if gpus:
+        names.append(SCRIPT)
+        write_program(directory, SCRIPT, HEREDOC % (python, "", source("discovery.py")))
+    if answers(gpus, environment):
+        names += [name + "#%s/%s" % (PROGRAMS, name) for name in ("python", "nvidia-smi")]
+        write_program(directory, "python", 'PATH="$PWD/%s:$PATH"\nexport PATH\nexec "%s" "$@"\n' % (PROGRAMS, python))
+        version = "1" if of_version_1(environment) else "2"
+        write_program(directory, "nvidia-smi", HEREDOC % (python, ' "$0" %s "$@"' % version, source("nvidia_smi.py")))
+    return [os.path.join(directory, name) for name in names]
+
+
+def source(name):
+    return pkgutil.get_data("tfos_submit", name).decode("utf-8")
+
+
+def write_program(directory, name, text):
+    path = os.path.join(directory, name)
     with open(path, "w") as output:
-        output.write("#!/bin/sh\nexec \"$PYSPARK_PYTHON\" -E -s - <<'TFOS-GPUS'\n%sTFOS-GPUS\n" % source)
+        output.write("#!/bin/sh\n" + text)
     os.chmod(path, 0o700)
-    return path
 
 
 def hadoop_client(spark_home):

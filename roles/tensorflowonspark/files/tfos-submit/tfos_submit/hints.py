@@ -62,11 +62,11 @@ HINTS = (
     ),
     (
         r"No such file or directory: .*nvidia-smi|nvidia-smi: (?:command )?not found",
-        "TensorFlowOnSpark asks nvidia-smi for free GPUs, and an executor's host has none. Train on CPUs (the examples take --num-gpus 0) or install the driver.",
+        "A program of the job starts nvidia-smi, and an executor's host has none. Train on CPUs (--gpus 0), or install the driver.",
     ),
     (
         r"Unable to (?:allocate|find .*free) GPU",
-        "An executor found no free GPU. Wait for the other jobs on its host, or ask for fewer GPUs.",
+        "An executor found no free GPU. Ask YARN for it (--gpus) and leave num_gpus out of the script's arguments, or wait for the other jobs on its host.",
     ),
     (
         r"tfos-gpus: (.*[^\s.])",

@@ -41,10 +41,10 @@ def overhead_names(version, role="executor"):
 def pythons(options, environment):
     """The Python of the executors and that of the driver."""
     installed = os.path.join(environment, "bin", "python")
-    if not options.archive:
-        return installed, installed
-    unpacked = "./%s/bin/python" % ENVIRONMENT
-    return unpacked, unpacked if options.deploy_mode == "cluster" else installed
+    executors = "./%s/bin/python" % ENVIRONMENT if options.archive else installed
+    if gpus.answers(options.gpus, environment):
+        executors = gpus.PYTHON
+    return executors, executors if options.deploy_mode == "cluster" else installed
 
 
 def properties(options, environment, hadoop, tag, user=None, version=None):
@@ -129,10 +129,10 @@ def result_arguments(options):
     return [re.sub("(^|=)%s$" % re.escape(options.result), r"\1" + path, text) for text in options.arguments]
 
 
-def submit_command(spark_home, properties_file, options, script=None, archives=()):
-    """script: with which executors find their GPUs. archives: pairs of a path, and the directory that executors have for it."""
+def submit_command(spark_home, properties_file, options, programs=(), archives=()):
+    """programs: of this one, which executors start. archives: pairs of a path, and the directory that executors have for it."""
     command = [os.path.join(spark_home, "bin", "spark-submit"), "--properties-file", properties_file]
-    files = ",".join(path for path in (options.files, script) if path)
+    files = ",".join(path for path in [options.files] + list(programs) if path)
     unpacked = ",".join("%s#%s" % pair for pair in archives)
     for name, value in (("--py-files", options.py_files), ("--files", files), ("--archives", unpacked)):
         command += [name, value] if value else []
