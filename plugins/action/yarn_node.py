@@ -50,11 +50,10 @@ class ActionModule(HostAction):
 
     def checked(self, state: str) -> yarn_nodes.Yarn:
         yarn = self.ask()
-        api = bool(yarn.manager) and self._templar.template(self.variables.get("cluster_manager")) == yarn.manager
         if state == "drainable":
-            problem = yarn_nodes.drain_problem(self.host, yarn, api=api, early=bool(self.args.get("early")))
+            problem = yarn_nodes.drain_problem(self.host, yarn, early=bool(self.args.get("early")))
         else:
-            problem = yarn_nodes.return_problem(self.host, yarn, api=api)
+            problem = yarn_nodes.return_problem(self.host, yarn)
         if problem:
             raise yarn_nodes.Refused(problem)
         return yarn

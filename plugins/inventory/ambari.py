@@ -62,7 +62,7 @@ keyed_groups:
 from typing import Any
 
 from hadoop_dl.hosts.managers import facts, groups
-from hadoop_dl.hosts.managers.ambari import HEADERS, Ambari
+from hadoop_dl.hosts.managers.ambari import Ambari
 from hadoop_dl.hosts.managers.inventory import ManagerInventory
 from hadoop_dl.hosts.managers.server import Server
 
@@ -71,7 +71,6 @@ class InventoryModule(ManagerInventory):
     NAME = "ambari"
     PRODUCT = "Ambari"
     GROUPS = groups.AMBARI_GROUPS
-    HEADERS = HEADERS
 
     def facts(self, server: Server) -> dict[str, Any]:
         return facts.ambari_facts(Ambari(server), str(self.get_option("cluster") or ""))

@@ -16,9 +16,9 @@ options:
   conf_dir: {description: Directory of the ResourceManager's configuration, type: path, required: true}
   node: {description: The node's name in YARN, type: str, required: true}
   state:
-    description: "excluded: with line and record; recorded: the record alone, if a manager has the file; included: without the line; forgotten: without the record, once the node runs"
+    description: "excluded: with line and record; included: without the line; forgotten: without the record, once the node runs"
     type: str
-    choices: [excluded, recorded, included, forgotten]
+    choices: [excluded, included, forgotten]
     required: true
   gpus: {description: What the node offers, type: int, default: 0}
   record: {description: Which lines are this project's, type: path, default: /opt/deeplearning/etc/node_maintenance.json}
@@ -43,7 +43,7 @@ def settle(module, params):
     path = yarn_exclude.place(params["conf_dir"]) if lines else params["record"]
     old_data = yarn_exclude.read(path) if lines else b""
     is_recorded, new_data, new_nodes = node in nodes, old_data, dict(nodes)
-    if state in ("excluded", "recorded") and not is_recorded:
+    if state == "excluded" and not is_recorded:
         new_nodes[node] = {"gpus": params["gpus"], "since": time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime())}
     if state == "excluded":
         if not is_recorded and node in yarn_exclude.names(old_data):
@@ -77,7 +77,7 @@ def main():
         argument_spec={
             "conf_dir": {"type": "path", "required": True},
             "node": {"type": "str", "required": True},
-            "state": {"type": "str", "choices": ["excluded", "recorded", "included", "forgotten"], "required": True},
+            "state": {"type": "str", "choices": ["excluded", "included", "forgotten"], "required": True},
             "gpus": {"type": "int", "default": 0},
             "record": {"type": "path", "default": yarn_exclude.RECORD},
             "wait": {"type": "int", "default": 600},

@@ -1,22 +1,19 @@
 """One host of CDSW from a driver to a session that computes, by the playbooks of docs/cdsw.md: CDSW 1.4.0 and 1.10.5, from the RPM and as a parcel.
 
 Docker is a real one inside the node. Stand-ins: CDSW (demo/cdsw), Cloudera's base image (demo/engine), NVIDIA's packages (demo/gpu, demo/containers), the
-kernel that loads the driver (molecule/upgrade_driver), Cloudera Manager (manager_server). The tests are steps of one walk, in their order.
+kernel that loads the driver (molecule/upgrade_driver). The tests are steps of one walk, in their order.
 What roles do alone, with every refusal, is in molecule: cdsw, cdsw_engine, container_runtime.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from bare_hosts import MIRROR, Hosts
 from cdsw_sessions import assert_a_container_has_the_driver, assert_a_session_computes, assert_a_session_gets_the_driver
-from manager_server import Cloudera, manager_inputs, serving
 
 from hadoop_dl.cli import mirror
 from hadoop_dl.data import stacks
@@ -76,23 +73,6 @@ def cdsw1(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workbench]:
     host = Workbench(tmp_path_factory.mktemp("w"))
     with host.running():
         yield host
-
-
-@contextmanager
-def managed(host: Workbench) -> Iterator[tuple[Cloudera, list[str]]]:
-    """Cloudera Manager with this host's CDSW: what it is told reaches the host with the restart. And the options that name it."""
-    manager = Cloudera()
-
-    def follow(path: str) -> None:
-        values = manager.config["cdsw"]
-        if not manager.stale:
-            host.restart_parcel(values.get(GPU, "false"), values.get(PATH, ""))
-
-    manager.meanwhile = follow
-    with serving(manager):
-        file = host.directory / "manager.json"
-        file.write_text(json.dumps(manager_inputs(manager)), encoding="utf-8")
-        yield manager, ["-e", f"@{file}"]
 
 
 def test_the_driver_is_installed_and_runs(cdsw1: Workbench) -> None:
@@ -222,24 +202,20 @@ def test_a_parcel_of_1_10_is_told_for_cloudera_manager(cdsw1: Workbench) -> None
     assert "CDSW detects 0 of 1 GPUs here." in output
 
 
-def test_a_parcel_of_1_10_is_set_in_cloudera_manager(cdsw1: Workbench) -> None:
-    with managed(cdsw1) as (manager, options):
-        cdsw1.must("playbooks/cdsw.yml", *ALLOWED, *options)
-        assert manager.config["cdsw"][GPU] == "true"
-        assert PATH not in manager.config["cdsw"]
-        assert cdsw1.changes("playbooks/cdsw.yml", *ALLOWED, *options) == 0
+def test_a_parcel_of_1_10_is_complete_with_the_setting(cdsw1: Workbench) -> None:
+    cdsw1.enter_settings("1.10.5-parcel", NEWER)
+    assert "LEFT TO DO" not in cdsw1.must("playbooks/cdsw.yml", *ALLOWED)
+    assert cdsw1.changes("playbooks/cdsw.yml", *ALLOWED) == 0
     cdsw1.session(cdsw1.active_image())
     assert_a_session_gets_the_driver(cdsw1, "/usr/lib/x86_64-linux-gnu", NEWER)
 
 
-def test_a_parcel_of_1_4_gets_its_path_in_cloudera_manager(cdsw1: Workbench) -> None:
+def test_a_parcel_of_1_4_gets_the_path_that_is_printed(cdsw1: Workbench) -> None:
     cdsw1.must("playbooks/remove.yml", "--tags", "cdsw,container_runtime", "-e", "remove_confirmed=true", *ALLOWED)
     cdsw1.install("1.4.0-parcel")
-    with managed(cdsw1) as (manager, options):
-        cdsw1.must("playbooks/cdsw.yml", *ALLOWED, *options)
-        expected_settings = {GPU: "true", PATH: f"{DRIVERS}/{NEWER}"}
-        assert {name: manager.config["cdsw"].get(name) for name in expected_settings} == expected_settings
-        assert cdsw1.changes("playbooks/cdsw.yml", *ALLOWED, *options) == 0
+    output = cdsw1.must("playbooks/cdsw.yml", *ALLOWED)
+    assert f'"{PATH}": "{DRIVERS}/{NEWER}"' in output.replace("\\", "")
+    cdsw1.restart_parcel("true", f"{DRIVERS}/{NEWER}")
     cdsw1.session(cdsw1.active_image())
     assert_a_session_gets_the_driver(cdsw1, "/usr/local/nvidia/lib64", NEWER)
 

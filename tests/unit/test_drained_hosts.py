@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from ansible.module_utils.hadoop_dl_host import host_system, host_yarn, yarn_exclude
-from test_plan import NODE, REPOSITORY, changed_node, make_host, needs
+from test_plan import NODE, REPOSITORY, make_host
 
 from hadoop_dl import plan
 from hadoop_dl.hosts import report
@@ -81,14 +81,3 @@ def test_no_host_is_named_without_a_record_that_can_be_read(nodes: dict[str, Any
     facts = read(tmp_path, nodes)
     assert facts["drained"] == {}
     assert told(site(facts, make_host("data2"))) == []
-
-
-def test_a_host_in_maintenance_mode_is_named_and_apply_all_addresses_it() -> None:
-    node = changed_node(deeplearning={**NODE["deeplearning"], "maintenance": "Ambari"})
-    site_plan = plan.make_plan([make_host(node=node), make_host("data2", node=node), make_host("data3")], REPOSITORY)
-    assert [warning for warning in site_plan.warnings if "maintenance mode" in warning] == [
-        "data1, data2: it is in maintenance mode in Ambari, by an upgrade that has not ended. The same command ends it; if another run has "
-        "finished the host meanwhile, add -e apply=all."
-    ]
-    gpus = {"nvidia_driver_version": "418.67", "nvidia_license_accepted": True, "apply": "all"}
-    assert "nvidia_driver" in needs(plan.make_plan([make_host(node=node, **gpus)], REPOSITORY, driver_upgrade=True))

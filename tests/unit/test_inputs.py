@@ -165,8 +165,8 @@ HARMFUL: dict[str, list[Any]] = {
     "cdsw_engine_cuda_packages": [["cuda-libraries-10-0"], ["cuda-libraries-10-0=10.0.130-1; id"]],
     "cdsw_engine_cuda_repository": ["file:///x"],
     "cdsw_engine_stack": ["../tf"],
-    "cluster_manager": ["cloudera_manager"],  # without its address
-    "cluster_manager_user": ["a b"],
+    "cluster_manager_url": ["https://cm01:7183"],  # no playbook changes a manager any more
+    "upgrade_maintenance": [True, "yes"],
     "verify_expected_failures": [["test_everything"], ["--collect-only"]],
     "hadoop_client_hadoop_home": ["/opt/../etc"],
     "hadoop_client_java_versions": [["11.0"]],

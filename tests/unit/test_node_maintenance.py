@@ -88,30 +88,6 @@ def test_a_manager_does_it_itself_and_the_run_goes_on_when_it_is_seen(manager: s
     assert back("data1", yarn(node(), manager=manager)) is None
 
 
-@pytest.mark.parametrize("manager", ["cloudera_manager", "ambari"])
-def test_with_its_login_a_manager_is_asked_and_the_same_hosts_are_refused(manager: str) -> None:
-    drain, back = decisions.drain_problem, decisions.return_problem
-    assert drain("data1", yarn(node(), manager=manager), api=True) is None
-    assert "none would be left of 1" in str(drain("data1", yarn(node(), running=1, manager=manager), api=True))
-    site_drain = yarn(node(state="DECOMMISSIONING"), manager=manager)
-    assert "excluded by the site" in str(drain("data1", site_drain, api=True))
-    other_drain = yarn(node(), node("data2", "DECOMMISSIONING"), manager=manager)
-    assert "would reset the time limit of data2" in str(drain("data1", other_drain, api=True))
-    drained_by_run = yarn(node(state="DECOMMISSIONED", recorded=True), manager=manager)
-    assert (drain("data1", drained_by_run, api=True), back("data1", drained_by_run, api=True)) == (None, None)
-    drained_by_hand = yarn(node(state="DECOMMISSIONED"), manager=manager)  # by hand: it comes back by hand
-    assert drain("data1", drained_by_hand, api=True) is None
-    assert "Recommission, then Start" in str(back("data1", drained_by_hand, api=True))
-
-
-def test_ambari_takes_a_host_out_only_when_nothing_runs_there() -> None:
-    busy_node = node(containers=2)
-    assert "Ambari ends containers at once, but data1 has 2" in str(
-        decisions.drain_problem("data1", yarn(busy_node, manager="ambari"), api=True)
-    )
-    assert decisions.drain_problem("data1", yarn(busy_node, manager="cloudera_manager"), api=True) is None
-
-
 def test_hosts_of_a_batch_leave_another_one_running() -> None:
     batch_node = node("data2", beside=True)
     assert decisions.drain_problem("data1", yarn(node(), batch_node, running=3)) is None
@@ -246,15 +222,6 @@ def test_a_line_that_went_while_the_host_was_out_comes_again(site: Site) -> None
     site.file.write_bytes(SITE)
     assert site.settle("excluded")["changed"]
     assert b"data1\n" in site.file.read_bytes()
-
-
-def test_where_a_manager_has_the_file_the_record_alone_is_written(site: Site) -> None:
-    site.file.unlink()
-    assert site.settle("recorded")["changed"]
-    assert json.loads(site.record.read_text(encoding="utf-8"))["nodes"]["data1"]["gpus"] == 2
-    assert not site.settle("recorded")["changed"]
-    assert site.settle("forgotten")["changed"]
-    assert (site.file.exists(), site.record.exists()) == (False, False)
 
 
 def test_two_hosts_have_records_of_their_own(site: Site) -> None:

@@ -39,7 +39,6 @@ def problems(*hosts: plan_model.Host) -> list[str]:
     [
         ("cuda_repository_key", "/nowhere/nvidia.asc"),
         ("bazel_repository_key", "nowhere.asc"),
-        ("cluster_manager_ca", "/nowhere/ca.pem"),
         ("cdsw_engine_cuda_key", "/nowhere/key.asc"),
         ("nvidia_driver_runfile", "/nowhere/driver.run"),
         ("nvidia_driver_repository_key", "/etc"),
@@ -49,8 +48,7 @@ def problems(*hosts: plan_model.Host) -> list[str]:
     ],
 )
 def test_a_file_that_the_controller_lacks_is_refused(name: str, value: Any) -> None:
-    cluster = {"cluster_manager": "ambari", "cluster_manager_url": "https://a", "cluster_manager_token": "t"}
-    (problem,) = problems(make_host(**{name: value}, **(cluster if name == "cluster_manager_ca" else {})))
+    (problem,) = problems(make_host(**{name: value}))
     assert problem.startswith(f"data1: {name} must name a file on the controller, but there is no ")
 
 

@@ -251,14 +251,13 @@ class Receipt:
 class DeepLearning:
     """The state of this project's installation.
 
-    `notice`: CURRENT.txt is there; `maintenance`: the manager in whose maintenance mode an upgrade left the host.
+    `notice`: CURRENT.txt is there.
     """
 
     current: Line | None
     environments: Mapping[Line, Environment]
     receipts: Mapping[Line, Receipt]
     notice: bool = True
-    maintenance: Said | None = None
 
 
 @dataclass(frozen=True)

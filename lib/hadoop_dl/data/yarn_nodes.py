@@ -27,7 +27,7 @@ SHOWN = 5  # applications of a line
 # They write the file of excluded nodes themselves, so a line of this project would be lost there. The steps are theirs:
 # https://docs.cloudera.com/cdp-private-cloud-base/7.1.9/managing-clusters/topics/cm-role-instance-decommission.html
 # https://docs.cloudera.com/HDPDocuments/Ambari-2.6.0.0/bk_ambari-operations/content/decommissioning_masters_and_slaves.html
-# With cluster_manager in the inventory their API does this (lib/hadoop_dl/hosts/managers). No manager was met by a test.
+# No manager was met by a test.
 STEPS = {
     "cloudera_manager": (
         "Cloudera Manager: YARN, Instances, the NodeManager of {host}, Actions for Selected, {action}",
@@ -133,20 +133,15 @@ def refresh_problem(host: str, yarn: Yarn) -> str | None:
     return None
 
 
-def drain_problem(host: str, yarn: Yarn, *, api: bool = False, early: bool = False) -> str | None:
-    """Why the host must not leave YARN; None also for one that this project excluded before. api: the inventory has the login of the manager.
+def drain_problem(host: str, yarn: Yarn, *, early: bool = False) -> str | None:
+    """Why the host must not leave YARN; None also for one that this project excluded before.
     early: other drained hosts come back first; YARN does not report their labels yet."""
     numbers = tuple(int(number) for number in re.findall(r"\d+", yarn.version)[:2])
     if numbers < SINCE:
         return f"A drain requires Hadoop 2.10 or later, but YARN has {yarn.version}. Drain {host} by your own means (docs/day2.md)."
     node = node_of(host, yarn)
-    if yarn.manager and (not api or is_drained(node)):
+    if yarn.manager:
         return None if is_drained(node) else steps(host, yarn, f"must be out of YARN, but is {node.state}", 1)
-    if yarn.manager == "ambari" and node.state in ACTIVE and node.containers:
-        return (
-            f"Ambari ends containers at once, but {host} has {node.containers}. Run this when they have ended, or decommission the NodeManager there "
-            "and then run the same command."
-        )
     if node.recorded:
         return refresh_problem(host, yarn) if node.state in ACTIVE else None
     if node.excluded or node.state in LEAVES:
@@ -181,10 +176,10 @@ def rack_problem(host: str, node: Node, beside: Sequence[Node]) -> str | None:
     return None
 
 
-def return_problem(host: str, yarn: Yarn, *, api: bool = False) -> str | None:
+def return_problem(host: str, yarn: Yarn) -> str | None:
     """Why the host cannot come back; None also for one that has not left."""
     node = node_of(host, yarn)
-    if yarn.manager and not (api and node.recorded):
+    if yarn.manager:
         return None if is_back(node) else steps(host, yarn, f"must run in YARN again, but is {node.state}", 2)
     return refresh_problem(host, yarn) if node.recorded and node.state != "RUNNING" else None
 
@@ -192,7 +187,7 @@ def return_problem(host: str, yarn: Yarn, *, api: bool = False) -> str | None:
 def steps(host: str, yarn: Yarn, problem: str, action: int) -> str:
     words = STEPS[str(yarn.manager)]
     return (
-        f"{host} {problem}, and its manager alone may change that. Set cluster_manager and its login in the inventory, or do it there: {words[0].format(host=host, action=words[action])}. Then run the same command; "
+        f"{host} {problem}, and its manager alone may change that. Do it there: {words[0].format(host=host, action=words[action])}. Then run the same command; "
         "it resumes there."
     )
 

@@ -27,7 +27,6 @@ from hadoop_dl.plan.problems import (
     group_problems,
     host_problems,
     listed_warnings,
-    maintenance_warnings,
 )
 from hadoop_dl.plan.target import Target
 
@@ -117,7 +116,7 @@ def examine(plan: Plan, case: Case) -> None:
     for component in COMPONENTS.values():
         if component.concerns(host):
             component.examine(plan, case)
-    plan.tell(host.name, warnings=[*added_warnings(host), *maintenance_warnings(host)])
+    plan.tell(host.name, warnings=added_warnings(host))
 
 
 def without_answer(plan: Plan, hosts: Sequence[Host]) -> None:

@@ -24,7 +24,6 @@ def conflicts(values: Mapping[str, Any], repository: Path, unknown: Set[str] = f
     """
     sentences = [
         *of_mirror(values),
-        *of_manager(values),
         *of_login(values),
         *of_packages(values),
         *of_driver(values),
@@ -45,24 +44,6 @@ def of_mirror(values: Mapping[str, Any]) -> Iterator[str]:
     pair = ("mirror_tls_certificate", "mirror_tls_key")
     if bool(values.get(pair[0])) != bool(values.get(pair[1])):
         yield f"{' and '.join(pair)} must both be set, or none of them, but one is. Set the other."
-
-
-def of_manager(values: Mapping[str, Any]) -> Iterator[str]:
-    """A login from the environment may be empty in a run that does not use the manager, but its variables must be set."""
-    names = [name for name in values if name.startswith("cluster_manager_") and values[name]]
-    kind = values.get("cluster_manager", "none")
-    if kind == "none" and names:
-        yield f"{', '.join(sorted(names))} require cluster_manager, but it is none. Set cluster_manager: cloudera_manager or ambari."
-    if kind == "none":
-        return
-    if not values.get("cluster_manager_url"):
-        yield f"cluster_manager: {kind} requires cluster_manager_url, but it is not set."
-    if "cluster_manager_token" not in values and not {"cluster_manager_user", "cluster_manager_password"} <= set(
-        values
-    ):
-        yield (
-            f"cluster_manager: {kind} requires cluster_manager_user and cluster_manager_password, or cluster_manager_token, but they are not set."
-        )
 
 
 def of_login(values: Mapping[str, Any]) -> Iterator[str]:

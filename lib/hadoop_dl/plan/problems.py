@@ -133,19 +133,6 @@ def added_warnings(host: Host) -> list[str]:
     ]
 
 
-def maintenance_warnings(host: Host) -> list[str]:
-    """A host that an upgrade left in maintenance mode: its alerts are suppressed there."""
-    product = host.known.deeplearning.maintenance
-    return (
-        [
-            f"it is in maintenance mode in {product}, by an upgrade that has not ended. The same command ends it; if another run has finished the host "
-            "meanwhile, add -e apply=all."
-        ]
-        if product
-        else []
-    )
-
-
 def listed_warnings(host: Host) -> list[str]:
     """A host of the cluster reports its own name to the manager: it may be that of a host that the site's own files name."""
     own = sorted(set(host.groups) & {"mirror_host", "build_hosts"})

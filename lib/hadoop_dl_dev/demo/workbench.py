@@ -124,12 +124,12 @@ class Host:
         """Restart the service as Cloudera Manager does, after which its settings are on the host."""
         self.on_host(f"printf 'NVIDIA_GPU_ENABLE=%s\\nNVIDIA_LIBRARY_PATH=%s\\n' '{enabled}' '{path}' > {RUNNING}")
 
-    def enter_settings(self, kind: str) -> bool:
+    def enter_settings(self, kind: str, driver: str = DRIVER) -> bool:
         """Enter an administrator's settings for a parcel in Cloudera Manager and restart. False: there was nothing to enter."""
         release, _, parcel = kind.partition("-")
         if not parcel or "NVIDIA_GPU_ENABLE=true" in self.on_host(f"cat {RUNNING}"):
             return False
-        self.restart_parcel("true", driver_path(release, DRIVER))
+        self.restart_parcel("true", driver_path(release, driver))
         return True
 
     def script(self, path: str, *arguments: str) -> None:

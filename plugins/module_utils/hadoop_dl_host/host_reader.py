@@ -175,14 +175,6 @@ class Reader(host_system.System):
                 envs[name]["added"] = added[:3] + ["and %d more" % (len(added) - 3)] * (len(added) > 3)
         return envs
 
-    def maintenance(self):
-        """The manager in whose maintenance mode an upgrade has the host (the action plugin manager_maintenance); None for none."""
-        mark = self.text(ROOT + "/etc/maintenance-mode.json")
-        try:
-            return None if mark is None else "%s" % json.loads(mark)["manager"]
-        except (ValueError, KeyError, TypeError):
-            return "the cluster manager"  # a torn mark is one
-
     def deeplearning(self):
         link = self.at(ROOT + "/current")
         return {
@@ -190,7 +182,6 @@ class Reader(host_system.System):
             "environments": self.environments(),
             "notice": os.path.isfile(self.at(ROOT + "/CURRENT.txt")),
             "receipts": self.receipts(),
-            "maintenance": self.maintenance(),
         }
 
     def read(self, names=()):

@@ -25,7 +25,6 @@ class ManagerInventory(BaseInventoryPlugin, Constructable, Cacheable):  # type: 
 
     PRODUCT: ClassVar[str]
     GROUPS: ClassVar[groups.Groups]
-    HEADERS: ClassVar[dict[str, str]] = {}
 
     def facts(self, server: Server) -> Json:
         raise NotImplementedError
@@ -118,7 +117,6 @@ class ManagerInventory(BaseInventoryPlugin, Constructable, Cacheable):  # type: 
             plain_http=bool(self.get_option("plain_http")),
             limits=limits,
             settings="this file",
-            headers=self.HEADERS,
         )
 
     def add(self, host: Json) -> None:

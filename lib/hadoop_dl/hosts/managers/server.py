@@ -48,7 +48,7 @@ class AccessRefused(ManagerError):
 
 
 class Unavailable(ManagerError):
-    """No answer, or one that asks to try later. It is unknown then whether a change was made."""
+    """No answer, or one that asks to try later."""
 
 
 @dataclass(frozen=True)
@@ -100,18 +100,17 @@ class Server:
         plain_http: bool = False,
         limits: Limits | None = None,
         settings: str = "the inventory",
-        headers: Mapping[str, str] | None = None,
     ) -> None:
         self.product, self.login, self.settings = product, login, settings
         self.url = checked_url(product, url)
         if self.url.startswith("http:") and not plain_http and not is_this_machine(self.url):
             raise ManagerError(
                 f"{self} must be asked over https, because a login over http can be read on the way. Use its https address, or "
-                f"set plain_http in {settings} to true (cluster_manager_plain_http, for the upgrades)."
+                f"set plain_http in {settings} to true."
             )
         self.limits = limits or Limits()
         self.end = time.monotonic() + self.limits.total
-        self.headers = {"Accept": "application/json", "User-Agent": "hadoop-deeplearning", **(headers or {})}
+        self.headers = {"Accept": "application/json", "User-Agent": "hadoop-deeplearning"}
         context = trusted(product, ca) if self.url.startswith("https:") else None
         handlers: list[urllib.request.BaseHandler] = [
             NoRedirect(),
@@ -125,24 +124,18 @@ class Server:
         self.opener = urllib.request.build_opener(*handlers)
 
     def get(self, path: str, **query: str) -> Any:
-        return self.json("GET", path, query=query)
-
-    def json(self, method: str, path: str, body: Any = None, query: Mapping[str, str] | None = None) -> Any:
-        """The answer as JSON; None if it is empty, as after some changes."""
-        text = self.text(method, path, body, query)
-        return None if not text.strip() and method != "GET" else self.json_of(path, text)
-
-    def json_of(self, path: str, text: str) -> Any:
+        """The answer as JSON."""
+        text = self.text(path, query)
         try:
             return json.loads(text)
         except (ValueError, RecursionError):
             self.fail_on_text(path, text)
 
-    def text(self, method: str, path: str, body: Any = None, query: Mapping[str, str] | None = None) -> str:
+    def text(self, path: str, query: Mapping[str, str] | None = None) -> str:
         """The answer's text. 429 and 503 are repeated as the server asks, within the limits."""
         url = self.url + path + ("?" + urllib.parse.urlencode(query) if query else "")
         for pause in (*PAUSES, None):
-            code, headers, data = self.follow(method, url, None if body is None else json.dumps(body).encode())
+            code, headers, data = self.follow(url)
             if code not in BUSY or pause is None:
                 break
             pause = asked_pause(headers.get("Retry-After")) or pause
@@ -151,13 +144,13 @@ class Server:
             time.sleep(pause)
         text = data.decode("utf-8", "replace")
         if code >= 300:
-            self.fail_on_status(method, url, code, text)
+            self.fail_on_status(url, code, text)
         return text
 
-    def follow(self, method: str, url: str, body: bytes | None) -> tuple[int, Mapping[str, str], bytes]:
+    def follow(self, url: str) -> tuple[int, Mapping[str, str], bytes]:
         """The answer, after redirects within the same server."""
         for _ in range(REDIRECTS):
-            code, headers, data = self.once(method, url, body)
+            code, headers, data = self.once(url)
             location = headers.get("Location")
             if code not in (301, 302, 303, 307, 308) or not location:
                 return code, headers, data
@@ -167,15 +160,10 @@ class Server:
                     f"{self.named(url)} redirects to {without_secrets(target)}, where user and password were not sent. "
                     f"If that is {self.product}, set this address in {self.settings}."
                 )
-            if method != "GET":
-                raise ManagerError(
-                    f"{self.named(url)} redirects a change to {without_secrets(target)}; nothing was changed. "
-                    f"Correct the address in {self.settings}."
-                )
             url = target
         raise ManagerError(f"{self.named(url)} redirects in a loop. Correct the address in {self.settings}.")
 
-    def once(self, method: str, url: str, body: bytes | None) -> tuple[int, Mapping[str, str], bytes]:
+    def once(self, url: str) -> tuple[int, Mapping[str, str], bytes]:
         """One request and its answer, or an error about what came instead."""
         seconds = round(min(self.limits.answer, self.end - time.monotonic()), 1)
         if seconds <= 0:
@@ -184,9 +172,7 @@ class Server:
                 "Check its load, and run again."
             )
         headers = {**self.headers, "Authorization": self.login.header()}
-        if body is not None:
-            headers["Content-Type"] = "application/json"
-        request = urllib.request.Request(url, body, headers, method=method)  # noqa: S310 (checked_url permits http and https only)
+        request = urllib.request.Request(url, headers=headers)  # noqa: S310 (checked_url permits http and https only)
         try:
             return within(seconds, lambda: self.exchange(request, min(self.limits.silence, seconds)))
         except TimeoutError:
@@ -228,7 +214,7 @@ class Server:
         cause = getattr(reason, "strerror", None) or str(reason) or type(reason).__name__
         return f"{server_name} cannot be reached: {cause}. Check that it runs, its address in {self.settings}, and proxy variables."
 
-    def fail_on_status(self, method: str, url: str, code: int, text: str) -> NoReturn:
+    def fail_on_status(self, url: str, code: int, text: str) -> NoReturn:
         server_name, detail = self.named(url), self.told(text)
         account = f"the user {self.login.user}" if self.login.user else "the token"
         if code == 401:
@@ -249,9 +235,7 @@ class Server:
             raise ManagerError(
                 f"{server_name} answers HTTP {code} without an address. Correct the address in {self.settings}."
             )
-        raise ManagerError(
-            f"{server_name} answers {method} with HTTP {code}{detail}. Look at the log of {self.product}."
-        )
+        raise ManagerError(f"{server_name} answers with HTTP {code}{detail}. Look at the log of {self.product}.")
 
     def fail_on_text(self, path: str, text: str) -> NoReturn:
         server_name = self.named(self.url + path)
