@@ -1,4 +1,4 @@
-"""Lock or unlock a host for this run of the playbooks, or renew its lock. The lock of a dead run is taken over, with a warning.
+"""Lock or unlock a host for this run of the playbooks. The lock of a run that has ended on this machine is taken over, with a warning.
 
 The work is in lib/hadoop_dl/hosts/runs.py.
 """
@@ -11,6 +11,7 @@ from typing import Any
 
 from ansible import context
 from ansible.errors import AnsibleActionFail
+from ansible.module_utils.hadoop_dl_host.host_lock import machine
 from ansible.plugins.loader import callback_loader
 from ansible.utils.display import Display
 
@@ -22,41 +23,38 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 
 
 class ActionModule(HostAction):
-    """run_lock: `state` (taken, renewed, released), `root`, `note` (what a run that follows a killed one must know), `takeover` (also
+    """run_lock: `state` (taken, released), `root`, `note` (what a run that follows a killed one must know), `takeover` (also
     from a run that may still be alive).
 
     Returns `refused`, a sentence if another run has the host, `controller`, whether the host is the machine that runs Ansible, and `held`, whether this
-    run has it now. `run`: the run's main process, if that is not the parent of the process that runs the task.
+    run has it now.
     """
 
     REQUIRED = ("state", "root")
-    OPTIONAL = ("note", "takeover", "run")
+    OPTIONAL = ("note", "takeover")
 
     def act(self) -> dict[str, Any]:
         if self.args["state"] == "taken" and not callback_loader.has_plugin("run_lock"):
             raise AnsibleActionFail(
-                "The callback plugin run_lock must be loaded, because it renews the locks of this run and releases them if it fails, but Ansible "
+                "The callback plugin run_lock must be loaded, because it releases the locks of this run if it fails, but Ansible "
                 f"does not find it. No host was changed. Add {REPOSITORY / 'plugins' / 'callback'} to callback_plugins in ansible.cfg, or to the "
                 "variable ANSIBLE_CALLBACK_PLUGINS if that is set."
             )
         playbook = Path(str((context.CLIARGS.get("args") or ["a playbook"])[0])).name
-        pid = int(self.args.get("run") or os.getppid())  # every task runs in a child of the run's main process
-        own = runs.this_run(pid, playbook, str(self.args.get("note") or ""), self.variables)
+        pid = os.getppid()  # every task runs in a child of the run's main process
+        own = runs.this_run(pid, playbook, str(self.args.get("note") or ""))
         answer = self.lock(own)
         other_run = holder(answer)
         if other_run and self.args["state"] == "taken":
-            silent = answer.get("silent")
-            why = runs.dead(other_run, runs.controller(), silent if isinstance(silent, int) else 0, own["job"])
-            if why or self.args.get("takeover"):
-                display.warning(
-                    f"{self.host}: the lock of {runs.told(other_run)} is taken over: {why or 'as requested'}."
-                )
+            ended = runs.has_ended(other_run)
+            if ended or self.args.get("takeover"):
+                why = f"process {runs.short(other_run.get('pid'))} is gone" if ended else "as requested"
+                display.warning(f"{self.host}: the lock of {runs.told(other_run)} is taken over: {why}.")
                 answer = self.lock(own, replace=str(other_run["id"]))
                 other_run = holder(answer)
-        place = answer.get("machine")
         return {
             "refused": runs.told(other_run) if other_run else "",
-            "controller": runs.is_controller(place if isinstance(place, dict) else {}, runs.machine()),
+            "controller": bool(machine()) and answer.get("machine") == machine(),
             "held": answer.get("held") is True,
         }
 

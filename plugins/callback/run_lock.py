@@ -1,14 +1,7 @@
-"""Keeps the locks of a run (module run_lock) as long as the run lives: renews them, and releases what a run that failed still has.
-
-No play can do that. After a fatal error no further play runs, and a host for which others wait, for days perhaps, is not addressed meanwhile.
-"""
+"""Releases the locks (module run_lock) that a run which failed still has. No play can do that: after a fatal error no further play runs."""
 
 from __future__ import annotations
 
-import contextlib
-import os
-import signal
-import time
 from typing import Any
 
 from ansible import context
@@ -23,14 +16,12 @@ from hadoop_dl.hosts.plugin_names import full_name
 DOCUMENTATION = """
 name: run_lock
 type: aggregate
-short_description: Renew and release the locks of a run
-description: Renews the locks that the run has every half hour, and releases those of a run that failed.
+short_description: Release the locks of a run that failed
+description: Releases the locks that the run still has at its end.
 """
 
-EVERY = 1800  # seconds between two renewals; runs.SILENT has 48 of them
 LIMIT = 60  # seconds for one host
 ACTION = full_name("run_lock")
-GLANCE = 2  # seconds after which the process that renews has seen that the run is gone
 # Options that choose tasks of the run; no task of the locks is chosen.
 CHOICES = {"step": False, "tags": ["all"], "skip_tags": [], "start_at_task": None}
 
@@ -59,7 +50,6 @@ class CallbackModule(CallbackBase):
     def __init__(self) -> None:
         super().__init__()
         self.held: set[str] = set()
-        self.renewing = 0  # a process
         self.play: Any = None
         self.passwords: dict[str, Any] = {}
 
@@ -78,60 +68,23 @@ class CallbackModule(CallbackBase):
         self.v2_runner_on_failed(result)  # its answer was lost
 
     def v2_playbook_on_play_start(self, play: Any) -> None:
-        """Between two plays Ansible has one thread, so a process can be made from it."""
         self.play = play
-        if self.held and not self.renewing:
-            run = os.getpid()
-            self.renewing = os.fork()
-            if not self.renewing:
-                self.renew_while_it_lives(run)
 
     def v2_playbook_on_stats(self, stats: Any) -> None:
-        if self.renewing:
-            self.end_renewal()
-        locked_hosts = self.every_host("released") if self.held else []
+        locked_hosts = self.release() if self.held else []
         if locked_hosts:
             display.warning(
-                f"The locks of this run could not be released on {', '.join(sorted(locked_hosts))}. The next run from this controller takes them over; "
+                f"The locks of this run could not be released on {', '.join(sorted(locked_hosts))}. The next run from this machine takes them over; "
                 "another one, with -e run_lock_takeover=true."
             )
         self.held.clear()
 
-    def end_renewal(self) -> None:
-        """With the processes that it started. Before it has its own session it has none, and nobody may have waited for it."""
-        with contextlib.suppress(OSError):
-            try:
-                os.killpg(self.renewing, signal.SIGKILL)
-            except ProcessLookupError:
-                os.kill(self.renewing, signal.SIGKILL)
-            os.waitpid(self.renewing, 0)
-        self.renewing = 0
-
-    def renew_while_it_lives(self, run: int) -> None:
-        try:
-            os.setsid()  # without a terminal: nothing asks there for a password
-            null_device = os.open(os.devnull, os.O_RDWR)
-            for standard in (0, 1, 2):
-                os.dup2(null_device, standard)
-            due = time.monotonic() + EVERY
-            while os.getppid() == run:
-                time.sleep(GLANCE)
-                if time.monotonic() > due and os.getppid() == run:
-                    self.every_host("renewed", run)
-                    due = time.monotonic() + EVERY
-        finally:
-            os._exit(0)
-
-    def every_host(self, state: str, run: int = 0) -> list[str]:
-        """Renew or release what this run has; answers with the hosts on which that failed."""
+    def release(self) -> list[str]:
+        """Release what this run has; answers with the hosts on which that failed."""
         manager = self.play.get_variable_manager()
         loader, inventory = manager._loader, manager._inventory
-        arguments = {
-            "state": state,
-            "root": "{{ environment_root | default('/opt/deeplearning') }}",
-            "run": run or os.getpid(),
-        }
-        task = {"name": f"The lock is {state}", ACTION: arguments, "timeout": LIMIT, "tags": ["always"]}
+        arguments = {"state": "released", "root": "{{ environment_root | default('/opt/deeplearning') }}"}
+        task = {"name": "Unlock the host", ACTION: arguments, "timeout": LIMIT, "tags": ["always"]}
         plan = {
             "name": "Locks of this run",
             "hosts": sorted(self.held),

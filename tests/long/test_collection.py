@@ -99,7 +99,7 @@ def test_an_inventory_names_the_plugin_of_the_collection(installed: Path, python
 
 
 def test_a_module_a_role_and_a_playbook_of_the_collection_run(installed: Path, python: Path, tmp_path: Path) -> None:
-    """With only the collection and its ansible.cfg. The lock is renewed and released by a callback plugin, which the playbooks bring."""
+    """With only the collection and its ansible.cfg. The lock is released by a callback plugin, which the playbooks bring."""
     root = tmp_path / "root"
     (root / "envs").mkdir(parents=True)
     local = {"ansible_connection": "local", "ansible_python_interpreter": sys.executable}

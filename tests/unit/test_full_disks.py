@@ -115,7 +115,7 @@ def take(path: Path) -> dict[str, Any]:
 def test_a_reserve_that_another_process_uses_meanwhile_is_not_kept_and_no_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A run's record is renewed beside every step, without the host's lock where the disk is full."""
+    """A run's record is written without the host's lock where the disk is full."""
     mkdir = room.os.mkdir
 
     def make_and_lose(path: str, mode: int) -> None:

@@ -6,10 +6,6 @@ import json
 import os
 import re
 import shutil
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -17,15 +13,14 @@ from unittest import mock
 import ansible_programs
 import pytest
 import python_files
-import run_lock as module
 import yaml
 from ansible_programs import LOCAL, REPOSITORY, tasks_in
-from other_processes import ended, wait_until
+from other_processes import ended
 
 from hadoop_dl.hosts import runs
 
 LAYERS = REPOSITORY / "playbooks" / "layers"
-RENEWAL = REPOSITORY / "plugins" / "callback" / "run_lock.py"
+CALLBACK = REPOSITORY / "plugins" / "callback" / "run_lock.py"
 HOSTS = ("data1", "data2")
 LOCK = f"""
 - ansible.builtin.import_playbook: {LAYERS}/run_lock.yml
@@ -77,12 +72,9 @@ def run(site: Path, *options: str, **environment: str) -> tuple[int, str]:
     return ansible_programs.play("-i", site / "hosts.yml", site / "change.yml", *options, **environment)
 
 
-def record_of(pid: int, identity: dict[str, str] | None = None, hours: float = 0, **changes: str) -> dict[str, Any]:
-    """What another run writes; alice started it in process `pid`, on this machine or the one of `identity`, and it was silent for some hours."""
-    place = runs.identified(identity or runs.controller(), "other")
-    renewal_time = {"boot": runs.machine()["boot"], "seconds": module.moment()["seconds"] - int(hours * 3600)}
-    record = {**runs.this_run(pid, "site.yml"), **place, "id": "other", "who": "alice", "controller": "ctrl1"}
-    return {**record, "renewed": renewal_time, **changes}
+def record_of(pid: int, **changes: str) -> dict[str, Any]:
+    """What another run writes; alice started it in process `pid` of this machine."""
+    return {**runs.this_run(pid, "site.yml"), "id": "other", "who": "alice", "controller": "ctrl1", **changes}
 
 
 def other_run(site: Path, host: str, pid: int, **changes: Any) -> Path:
@@ -107,16 +99,10 @@ def test_a_run_has_its_hosts_until_it_ends(site: Path) -> None:
     text = (site / "data1" / "seen").read_text(encoding="utf-8")
     record = json.loads(text)
     assert (record["playbook"], record["controller"]) == ("change.yml", os.uname().nodename)
-    assert record == json.loads((site / "data2" / "seen").read_text(encoding="utf-8")) | {
-        key: record[key] for key in ("since", "renewed")
-    }
+    assert record == json.loads((site / "data2" / "seen").read_text(encoding="utf-8")) | {"since": record["since"]}
     assert runs.started(int(record["pid"])) == "", "it was ansible-playbook's own process, which has ended"
     assert locked(site) == []
-    # Who does not know the controller learns nothing about it.
     assert "mode 600" in output, output
-    controller = runs.controller()
-    for secret in (controller["boot"], controller["processes"], controller["system"]):
-        assert not secret or secret not in text.replace(json.dumps(record["renewed"], sort_keys=True), "")
 
 
 def test_a_run_that_leaves_nothing_on_a_host_leaves_no_directory_for_its_lock(site: Path) -> None:
@@ -127,19 +113,15 @@ def test_a_run_that_leaves_nothing_on_a_host_leaves_no_directory_for_its_lock(si
     assert not (site / "data2").exists()
 
 
-ELSEWHERE = {"boot": "another", "processes": runs.FIRST_PROCESSES, "system": "another"}
-CONTAINER = {"boot": "another", "processes": "pid:[4026532000]", "system": "image"}
-
-
 def test_hosts_of_other_runs_are_refused_and_taken_over_on_request_only(site: Path) -> None:
     torn_records = {"empty": "", "cut": "{", "list": "[]", "nobody": '{"id": null}'}
     alice = {"lives": "20", "old": "20", "elsewhere": "20", "clock": "1970"}
     with_hosts(site, "free", *alice, *torn_records)
     other_run(site, "lives", os.getpid())
-    os.utime(other_run(site, "old", os.getpid(), hours=200), (0, 0))
-    other_run(site, "elsewhere", 1, identity=ELSEWHERE)
+    os.utime(other_run(site, "old", os.getpid()), (0, 0))
+    other_run(site, "elsewhere", ended(), machine="another")
     # The clock of that host, or of the controller, was set: a step of a clock ends no run.
-    os.utime(other_run(site, "clock", 1, identity=ELSEWHERE, since="1970-01-01 00:00:00 UTC"), (0, 0))
+    os.utime(other_run(site, "clock", 1, machine="another", since="1970-01-01 00:00:00 UTC"), (0, 0))
     for name, text in torn_records.items():
         other_run(site, name, 1).write_text(text, encoding="utf-8")
     before = records(site)
@@ -149,7 +131,7 @@ def test_hosts_of_other_runs_are_refused_and_taken_over_on_request_only(site: Pa
         f"{name} is being changed by alice with site.yml from ctrl1 since {year}" for name, year in alice.items()
     ]
     expected += [f"{name} is being changed by an unidentified run" for name in torn_records]
-    expected += [f"(process {os.getpid()}). No host was changed.", "If it is dead, add -e run_lock_takeover=true."]
+    expected += [f"(process {os.getpid()}). No host was changed.", "If it was killed, add -e run_lock_takeover=true."]
     assert [sentence for sentence in expected if sentence not in output] == []
     assert not (site / "free" / "seen").exists()
 
@@ -158,71 +140,23 @@ def test_hosts_of_other_runs_are_refused_and_taken_over_on_request_only(site: Pa
     assert len(re.findall("is taken over: as requested[.]", output)) >= len(alice)
 
 
-def test_the_locks_of_dead_runs_are_taken_over_with_what_was_found(site: Path) -> None:
+def test_the_locks_of_runs_that_have_ended_here_are_taken_over(site: Path) -> None:
     pid = ended()
-    with_hosts(site, "ended", "number", "silent", "earlier")
+    with_hosts(site, "ended", "number")
     other_run(site, "ended", pid)
-    other_run(site, "number", os.getpid(), started="1")  # another process has the number of the dead one
-    other_run(site, "silent", 1, identity=ELSEWHERE, hours=25)
-    path = other_run(site, "earlier", 1)  # an earlier release wrote no renewals and no place: its file has the time
-    record = {"id": "other", "who": "alice", "pid": 1, "since": "2026-01-01 00:00:00 UTC"}
-    path.write_text(json.dumps(record), encoding="utf-8")
-    assert module.silence(record, str(path)) < 60
-    os.utime(path, (time.time() - 25 * 3600,) * 2)
+    other_run(site, "number", os.getpid(), started="1")  # another process has the number of the one that ended
     code, output = run(site)
     assert (code, records(site)) == (0, {}), output
-    expected = {"ended": f"process {pid} is gone", "number": f"process {os.getpid()} is gone"}
-    expected |= dict.fromkeys(("silent", "earlier"), "it was last heard of 25 hours ago")
-    missing_hosts = {
-        host
-        for host, why in expected.items()
-        if not re.search(rf"{host}: the lock of alice .{{,80}}since 20.{{,80}}is taken over: {why}[.]", output)
-    }
-    assert not missing_hosts, output
+    for host, number in {"ended": pid, "number": os.getpid()}.items():
+        words = rf"{host}: the lock of alice .{{,80}}since 20.{{,80}}is taken over: process {number} is gone[.]"
+        assert re.search(words, output), output
 
 
-@pytest.mark.parametrize(
-    ("renewed", "silent"),
-    [
-        ({"boot": "B", "seconds": 100}, 4900),
-        ({"boot": "B", "seconds": 9000}, 0),
-        ({"boot": "A", "seconds": 100}, 5000),  # the host was restarted: it was silent since then at least
-        (None, 0),  # torn
-        ({"boot": "B", "seconds": "many"}, 0),
-    ],
-)
-def test_silence_is_counted_since_the_host_was_started(
-    renewed: Any, silent: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(module, "moment", lambda: {"boot": "B", "seconds": 5000})
-    assert module.silence({"renewed": renewed, "since": "1970-01-01 00:00:00 UTC"}, "/absent") == silent
-
-
-def test_a_controller_that_was_restarted_has_no_run_of_before() -> None:
-    controller = {"boot": "now", "processes": runs.FIRST_PROCESSES, "system": "one"}
-    record = record_of(1, {**controller, "boot": "before"})
-    assert runs.dead(record, controller, 0) == "ctrl1 was restarted since"
-    assert runs.dead(record, {**controller, "system": ""}, 0) == ""
-
-
-def test_containers_of_one_image_are_not_one_controller() -> None:
-    record = record_of(1, CONTAINER)
-    assert runs.dead(record, {**CONTAINER, "boot": "now"}, 0) == ""
-    assert runs.dead(record, {**CONTAINER, "processes": "pid:[4026532111]"}, 0) == "", "it may run beside this one"
-    assert runs.dead({**record, "started": "1"}, CONTAINER, 0) == "process 1 is gone"
-
-
-def test_a_job_that_was_started_again_is_not_refused_by_its_own_lock(site: Path) -> None:
-    template = "awx_job_template_name=upgrade"
-    other_run(site, "data1", 1, identity=CONTAINER, job="AWX job 41 of upgrade")
-    code, output = run(site, "-e", "awx_job_id=42", "-e", template)
-    assert code == 2, output
-    assert re.search(r"since 20[^(]*[(]AWX job 41 of upgrade[)]", output), "where the operator looks"
-    code, output = run(site, "-e", "awx_job_id=41", "-e", template, "-e", "awx_user_name=bob")
-    assert code == 0, output
-    assert "is taken over: AWX job 41 of upgrade was started again." in output
-    record = json.loads((site / "data1" / "seen").read_text(encoding="utf-8"))
-    assert (record["who"], record["job"]) == ("bob", "AWX job 41 of upgrade")
+@pytest.mark.parametrize("changes", [{"machine": ""}, {"machine": "another"}, {"pid": 1, "who": "alice"}])
+def test_of_a_run_elsewhere_or_of_an_earlier_release_nothing_is_known(changes: dict[str, Any]) -> None:
+    record = changes if "who" in changes else {**record_of(ended()), **changes}
+    assert not runs.has_ended(record)
+    assert runs.has_ended({**record_of(ended()), "pid": "many"}), "a torn one of this machine"
 
 
 def test_text_of_a_lock_does_not_move_the_cursor() -> None:
@@ -269,7 +203,7 @@ def test_a_run_takes_the_hosts_that_need_one_of_its_parts(site: Path) -> None:
 def test_a_run_without_the_callback_takes_no_host_and_names_the_setting(site: Path) -> None:
     code, output = run(site, ANSIBLE_CALLBACK_PLUGINS=str(site / "none"))
     assert code == 2, output
-    assert f"Add {RENEWAL.parent} to callback_plugins in ansible.cfg" in output
+    assert f"Add {CALLBACK.parent} to callback_plugins in ansible.cfg" in output
     assert locked(site) == []
 
 
@@ -279,7 +213,7 @@ def test_the_playbooks_have_the_callback_also_where_another_setting_names_others
     (site / "plugins").symlink_to(REPOSITORY / "plugins")
     (site / "playbooks" / "change.yml").write_text(PLAYS, encoding="utf-8")
     loads = set()
-    for path in (str(site / "none"), str(RENEWAL.parent)):
+    for path in (str(site / "none"), str(CALLBACK.parent)):
         code, output = ansible_programs.play(
             *("-i", site / "hosts.yml", site / "playbooks" / "change.yml", "-e", '{"ask": "false"}', "-vvvvv"),
             ANSIBLE_CALLBACK_PLUGINS=path,
@@ -289,32 +223,12 @@ def test_the_playbooks_have_the_callback_also_where_another_setting_names_others
     assert len(loads) == 1, loads
 
 
-@pytest.fixture
-def renewal() -> Any:
-    return python_files.load(RENEWAL).CallbackModule()
-
-
-@pytest.mark.parametrize("ended", [False, True])
-def test_a_process_without_its_own_session_or_gone_keeps_no_lock(renewal: Any, ended: bool) -> None:
-    child = subprocess.Popen(["true" if ended else "sleep", "60"])
-    if ended:
-        child.wait()
-    released: list[str] = []
-    renewal.renewing, renewal.held, renewal.every_host = (
-        child.pid,
-        {"data1"},
-        lambda state: released.append(state) or [],
-    )
-    renewal.v2_playbook_on_stats(None)
-    assert (released, renewal.renewing, renewal.held) == (["released"], 0, set())
-    assert child.wait(10) is not None
-
-
-def test_a_host_that_is_lost_while_it_is_taken_may_have_the_lock(renewal: Any) -> None:
+def test_a_host_that_is_lost_while_it_is_taken_may_have_the_lock() -> None:
+    callback = python_files.load(CALLBACK).CallbackModule()
     result = mock.Mock(_task=mock.Mock(action="run_lock"))
     result._host.get_name.return_value = "data1"
-    renewal.v2_runner_on_unreachable(result)
-    assert renewal.held == {"data1"}
+    callback.v2_runner_on_unreachable(result)
+    assert callback.held == {"data1"}
 
 
 def test_a_run_that_ends_at_a_fatal_error_leaves_no_lock(site: Path) -> None:
@@ -327,60 +241,9 @@ def test_a_run_that_ends_at_a_fatal_error_leaves_no_lock(site: Path) -> None:
 def test_a_host_that_keeps_the_lock_of_a_run_that_failed_is_named(site: Path) -> None:
     command = "sh -c 'cd {{ environment_root }} && rm .lock && mkdir .lock'"
     output = fails(site, "-e", json.dumps({"ask": command}))
-    words = "The locks of this run could not be released on data1. The next run from this controller takes them over"
+    words = "The locks of this run could not be released on data1. The next run from this machine takes them over"
     assert words in output
     assert locked(site) == ["data1"]
-
-
-@pytest.fixture
-def hasty(tmp_path: Path) -> str:
-    """The callback, with an hour in a second."""
-    text = RENEWAL.read_text(encoding="utf-8")
-    for constant in ("EVERY = 1800", "GLANCE = 2"):
-        assert constant in text
-        text = text.replace(constant, constant.split()[0] + " = 0.2")
-    (tmp_path / "callback").mkdir()
-    (tmp_path / "callback" / "run_lock.py").write_text(text, encoding="utf-8")
-    return str(tmp_path / "callback")
-
-
-WAIT = """
-import json, os, sys, time
-path, known, end = sys.argv[1] + "/.run.json", set(), time.time() + 60
-while len(known) < 3 and time.time() < end:
-    known.add(json.load(open(path))["renewed"]["seconds"])
-    time.sleep(0.1)
-sys.exit(len(known) < 3)
-"""
-
-
-def test_the_locks_of_every_host_are_renewed_while_one_task_of_one_host_lasts(site: Path, hasty: str) -> None:
-    (site / "wait.py").write_text(WAIT, encoding="utf-8")
-    variables = {"ask": f"{sys.executable} {site}/wait.py {site}/data2", "asked": ["data1"]}
-    code, output = run(site, "-e", json.dumps(variables), ANSIBLE_CALLBACK_PLUGINS=hasty)
-    assert code == 0, output
-    assert locked(site) == []
-
-
-def test_the_process_that_renews_ends_with_a_run_that_is_killed(site: Path, hasty: str) -> None:
-    variables = {"ask": "sleep 61.5", "asked": ["data1"]}
-    arguments = ("-i", site / "hosts.yml", site / "change.yml", "-e", json.dumps(variables))
-    run_of_ours = ansible_programs.start(*arguments, ANSIBLE_CALLBACK_PLUGINS=hasty)
-    try:
-        wait_until((site / "data1" / "seen").exists)
-        wait_until(lambda: renewed(site) > json.loads((site / "data1" / "seen").read_text())["renewed"]["seconds"])
-    finally:
-        os.killpg(run_of_ours.pid, signal.SIGKILL)
-        run_of_ours.communicate()
-    time.sleep(3)
-    last = renewed(site)
-    time.sleep(2.5)
-    assert renewed(site) == last
-    assert locked(site) == list(HOSTS)
-
-
-def renewed(site: Path) -> int:
-    return int(json.loads((site / "data2" / ".run.json").read_text(encoding="utf-8"))["renewed"]["seconds"])
 
 
 def test_check_mode_takes_no_host(site: Path) -> None:
@@ -398,12 +261,6 @@ def test_a_playbook_that_ends_what_runs_on_a_host_refuses_the_controller(site: P
     assert (locked(site), (site / "data1" / "seen").exists()) == ([], False)
     code, output = run(site, "-e", '{"disrupts": true}', "-e", "upgrade_controller_allowed=true")
     assert code == 0, output
-
-
-def test_a_container_on_the_controller_is_not_the_controller() -> None:
-    machine = runs.machine()
-    assert runs.is_controller(machine, machine)
-    assert not runs.is_controller({**machine, "processes": "pid:[1]"}, machine)
 
 
 ASKING = ("layers/announce_stack.yml", "layers/confirm_batch.yml", "layers/hadoop_login.yml")

@@ -136,7 +136,7 @@ MODULES = {
     "removal_info": {"removal": REMOVAL},
     "environment_earlier_info": EARLIER,
     "environment_contents_info": {"environment": "", "packages": {}, "python": "", "stack": ""},
-    "run_lock": {"holder": {}, "age": 0, "machine": {"boot": "", "processes": ""}},
+    "run_lock": {"holder": {}, "machine": ""},
 }
 SITE = {
     "deeplearning_request": report_sample.STACK,
