@@ -205,9 +205,13 @@ A site's stacks are beside its inventory: `inventories/SITE/stacks/NAME.yml`, wr
 [these](../stacks), with locks in `inventories/SITE/stacks/locks/`. The plan, the playbooks and
 `deeplearning_request` know them by name; a name of this project is refused.
 
-    scripts/stack lock NAME --stacks inventories/SITE/stacks          writes the locks of a site's stack
+    scripts/stack new NAME --stacks inventories/SITE/stacks --os rhel-8.8 tensorflow=2.13   writes a stack that meets a request, and its lock
+    scripts/stack lock NAME --stacks inventories/SITE/stacks          writes the lock again, after a change of the stack's file
     scripts/stack list --stacks inventories/SITE/stacks
     scripts/mirror fetch NAME --stacks inventories/SITE/stacks        or all that the inventory requests: scripts/mirror fetch -i inventories/SITE
+
+`scripts/stack resolve` prints the first command, with your request, if no stack meets it. The new
+file has the versions of the answer. If its lock is refused, the message names the lines to change.
 
 To add packages to a stack, lock them, commit the two new files, and name the same packages in
 `group_vars`.

@@ -11,77 +11,25 @@ import sys
 import tempfile
 import zipfile
 from collections.abc import Callable, Iterable, Mapping
+from functools import cache as cache_of
 from pathlib import Path
-from typing import Any
 
 from ansible.module_utils.hadoop_dl_host import mirror_index, source_wheels, whole_files
 from packaging.markers import default_environment
 from packaging.requirements import InvalidRequirement, Requirement
-from packaging.tags import Tag, compatible_tags, cpython_tags
-from packaging.utils import parse_sdist_filename, parse_wheel_filename
-from packaging.version import Version
+from packaging.tags import Tag
 
-from hadoop_dl.cli import mirror
+from hadoop_dl.cli import mirror, old_pythons
 from hadoop_dl.cli.arguments import Parser
+from hadoop_dl.cli.index_files import Offer, choose_file, platform_tags, version_of
 from hadoop_dl.cli.mirror import MirrorError
 from hadoop_dl.data import extras
 from hadoop_dl.data.locks import COMPONENTS, Entry, Lock, StackError, canonicalize_name, source_problem
 from hadoop_dl.data.stacks import Stack, add_directory, load_stack, stack_names
 
 Versions = dict[str, str]  # name as PEP 503 writes it -> version
-Offer = dict[str, Any]  # a file as an index lists it: name, url, sha256, size or None
 # All others of uv's variables may name another index, other versions, or a server whose certificate is not checked.
 UV_KEEPS = ("UV_CACHE_DIR", "UV_HTTP_TIMEOUT")
-
-
-def platform_tags(python: str, glibc: str) -> list[Tag]:
-    """The wheel tags of a CPython on x86_64 Linux with that glibc, best first."""
-    major, minor = (int(part) for part in python.split("."))
-    platforms = []
-    for number in range(int(glibc.split(".")[1]), 4, -1):
-        platforms.append(f"manylinux_2_{number}_x86_64")
-        legacy = {17: "manylinux2014", 12: "manylinux2010", 5: "manylinux1"}.get(number)
-        platforms += [f"{legacy}_x86_64"] if legacy else []
-    platforms.append("linux_x86_64")
-    # Distributions build Python 2.7 with 4-byte characters: cp27mu.
-    abis = ["cp27mu"] if major == 2 else None
-    tags = list(cpython_tags((major, minor), abis=abis, platforms=platforms))
-    tags += compatible_tags((major, minor), interpreter=f"cp{major}{minor}", platforms=platforms)
-    return tags
-
-
-def choose_file(offers: Iterable[Offer], project: str, version: str, tags: list[Tag]) -> Offer | None:
-    """The file that pip would take: the wheel whose tag comes first, else the sdist."""
-    rank = {tag: number for number, tag in enumerate(tags)}
-    best: tuple[int, Offer] | None = None
-    for offer in offers:
-        name = offer["name"]
-        try:
-            if name.endswith(".whl"):
-                normalized, release, _, wheel_tags = parse_wheel_filename(name)
-                file_project = str(normalized)
-                place = min((rank[tag] for tag in wheel_tags if tag in rank), default=-1)
-            elif name.endswith((".tar.gz", ".zip")):
-                file_project, release = parse_sdist(name, project)
-                place = len(tags)
-            else:
-                continue
-        except ValueError:  # eggs, and names older than the rules for names
-            continue
-        if place < 0 or file_project != canonicalize_name(project) or release != Version(version):
-            continue
-        if best is None or place < best[0]:
-            best = (place, offer)
-    return best[1] if best else None
-
-
-def parse_sdist(name: str, project: str) -> tuple[str, Version]:
-    """Project and version of an sdist's name; older names have a dash inside the version (functools32-3.2.3-2)."""
-    stem = re.sub(r"\.(tar\.gz|zip)$", "", name)
-    if canonicalize_name(stem).startswith(canonicalize_name(project) + "-"):
-        return canonicalize_name(project), Version(stem[len(project) + 1 :])
-    file_project, version = parse_sdist_filename(name)
-    return str(file_project), version
 
 
 def marker_environment(python: str) -> dict[str, str]:
@@ -179,6 +127,31 @@ def resolve(requirements: Iterable[str], python: str, glibc: str, locked: Mappin
     return {canonicalize_name(name.strip()): version.split(";")[0].strip() for name, version in pairs}
 
 
+def index_for(python: str, tags: list[Tag], cache: Path, say: Callable[[str], None]) -> old_pythons.Index:
+    """The index's files for this Python. A source distribution counts if it has a recipe: no setup.py is run."""
+    chosen: dict[tuple[str, str], Offer] = {}
+
+    def versions(project: str) -> list[tuple[str, str]]:
+        of_version: dict[str, list[Offer]] = {}
+        for offer in mirror.offers(project):
+            if text := version_of(offer["name"], project):
+                of_version.setdefault(text, []).append(offer)
+        for text, offers in of_version.items():
+            best = choose_file(offers, project, text, tags)
+            if best and not source_problem(best["name"], best["sha256"]):
+                chosen[project, text] = {**best, "project": project, "folder": "wheels"}
+        texts = old_pythons.newest_first(text for name, text in chosen if name == project)
+        return [(text, chosen[project, text]["requires_python"]) for text in texts]
+
+    def requires(project: str, version: str) -> list[Requirement]:
+        offer = chosen[project, version]
+        mirror.fetch_artifacts([offer], cache, progress=say)
+        return requirements_inside(cache / "wheels" / offer["name"], offer["sha256"])
+
+    environment = marker_environment(python)
+    return old_pythons.Index(cache_of(versions), cache_of(requires), lambda entry: needed(entry, (), environment))
+
+
 def uv_variables(environment: Mapping[str, str]) -> dict[str, str]:
     """The index and the CA that all else here uses, for uv. The address is in no command line, because it may have a password."""
     variables = {name: value for name, value in environment.items() if not name.startswith("UV_") or name in UV_KEEPS}
@@ -234,15 +207,19 @@ def make_lock(stack: Stack, python: str, cache: Path, say: Callable[[str], None]
     requirements = {name: list(stack.data["requirements"].get(name, [])) for name in COMPONENTS}
     flat = [strip_extras(text) for texts in requirements.values() for text in texts]
     stack_requirements = {"the stack's file": [extras.requirement(text) for text in flat]}
+    tags = platform_tags(python, stack.data["glibc_min"])
     if keep:
         versions = {canonicalize_name(entry.project): entry.version for entry in keep.entries}
-    elif python.startswith("2.") or all(EXACT.fullmatch(text) for text in flat):  # nothing is left to resolve
-        versions = {canonicalize_name(Requirement(text).name): exact(text) for text in flat}
+    elif all(EXACT.fullmatch(text) for text in flat):  # nothing is left to resolve
+        versions = {canonicalize_name(Requirement(text).name): text.rpartition("==")[2] for text in flat}
     else:
         base = stack.base.lock(python).entries if stack.base else ()
         locked = {canonicalize_name(entry.project): entry.version for entry in base}
-        versions = resolve(flat, python, stack.data["glibc_min"], locked=locked)
-    tags = platform_tags(python, stack.data["glibc_min"])
+        if python in old_pythons.PYTHONS:
+            pinned = [f"{name}=={version}" for name, version in locked.items()]
+            versions = old_pythons.resolve([*flat, *pinned], python, index_for(python, tags, cache, say))
+        else:
+            versions = resolve(flat, python, stack.data["glibc_min"], locked=locked)
     offers: dict[str, Offer] = {}
     missing = []
     for number, (project, version) in enumerate(sorted(versions.items()), 1):
@@ -290,15 +267,6 @@ def strip_extras(text: str) -> str:
 
 
 EXACT = re.compile(r"[\w.-]+==([\w.]+)")
-
-
-def exact(text: str) -> str:
-    match = EXACT.fullmatch(text)
-    if not match:
-        raise StackError(
-            f"Python 2.7 requires exact versions under requirements, but one is {text!r}. Write NAME==VERSION."
-        )
-    return match[1]
 
 
 def make_parser() -> argparse.ArgumentParser:

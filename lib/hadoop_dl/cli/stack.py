@@ -3,6 +3,7 @@
 scripts/stack resolve    which stack to install for a request, and what to do next; or what is wrong with the request
 scripts/stack list       the named stacks, also only those for an operating system and GPUs
 scripts/stack show NAME  one named stack
+scripts/stack new NAME   write and lock a stack of your own that meets a request for which there is none
 
 scripts/stack cdsw-project NAME DIR   a project for CDSW sessions that installs a stack without an image
 
@@ -37,7 +38,16 @@ from hadoop_dl.resolver.request import COMPONENTS, OPTIONS, nearest_name, read_r
 from hadoop_dl.resolver.versions import listed, version
 
 Command = Callable[[Sequence[str]], int]
-KNOWN = ("resolve", "list", "show", "cdsw-project", "lock", "docs", "data")  # the last two are of hadoop_dl_dev.stack
+KNOWN = (
+    "resolve",
+    "list",
+    "show",
+    "new",
+    "cdsw-project",
+    "lock",
+    "docs",
+    "data",
+)  # the last two are of hadoop_dl_dev.stack
 STATUS = {"ok": 0, "conflict": 2, "unsure": 3}
 HELP = {
     "tensorflow": "release or line: 1.15, 2.15.1, '>=2.4,<2.12'",
@@ -95,10 +105,10 @@ def add_host_options(parser: Parser) -> None:
     parser.add_format()
 
 
-def resolve_parser() -> Parser:
+def request_parser(command: str, description: str) -> Parser:
     parser = Parser(
-        prog="stack resolve",
-        description="Name the stack to install for a request and what to do next, or report everything that is wrong with it.",
+        prog=f"stack {command}",
+        description=description,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         epilog=EPILOG,
         allow_abbrev=False,
@@ -109,6 +119,14 @@ def resolve_parser() -> Parser:
         action="append",
         default=[],
         help="distribution and release: cdh-5.16, cdp-7.1, mapr-6.1, apache-3.3.6",
+    )
+    return parser
+
+
+def resolve_parser() -> Parser:
+    parser = request_parser(
+        "resolve",
+        "Name the stack to install for a request and what to do next, or report everything that is wrong with it.",
     )
     parser.add_argument(
         "--explain", action="store_true", help="why each version was chosen, and where each fact is written"
@@ -271,6 +289,24 @@ def show_command(arguments: Sequence[str]) -> int:
     return 0
 
 
+def new_command(arguments: Sequence[str]) -> int:
+    from hadoop_dl.cli import stack_new  # an answer needs less
+
+    parser = request_parser(
+        "new", "Write a stack of your own that meets a request, as stack resolve answers it, and its lock."
+    )
+    stack_new.add_options(parser)
+    parser.add_argument("constraints", nargs="*", metavar="COMPONENT=CONSTRAINT")
+    options = parser.parse_intermixed_args(list(arguments))
+    stack_new.check(options)
+    request = read_constraints(options)
+    resolution = resolve(request)
+    if resolution.name or not resolution.fits:
+        print(answer_text(resolution, False) if resolution.name else conflict_text(resolution, False))
+        return STATUS[resolution.status]
+    return stack_new.command(options, request, resolution)
+
+
 def lock_command(arguments: Sequence[str]) -> int:
     from hadoop_dl.cli import lock_maker  # an answer needs less
 
@@ -287,6 +323,7 @@ COMMANDS: dict[str, Command] = {
     "resolve": resolve_command,
     "list": list_command,
     "show": show_command,
+    "new": new_command,
     "cdsw-project": project_command,
     "lock": lock_command,
 }

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from hadoop_dl.data.stacks import Stack
 from hadoop_dl.resolver import Conflict, Finding, Resolution
 from hadoop_dl.resolver.explain import together
-from hadoop_dl.resolver.request import OPTIONS
+from hadoop_dl.resolver.request import arguments
 from hadoop_dl.resolver.versions import listed, version
 
 
@@ -87,11 +86,9 @@ def answer_text(resolution: Resolution, explain: bool, newer: str = "") -> str:
 
 
 def do_next(resolution: Resolution) -> list[str]:
-    """The steps as they can be pasted: what is no command is a comment or a line of the inventory."""
+    """The steps as they can be pasted: what is no command is a line of the inventory."""
     first, *later_steps = resolution.next
-    if resolution.lock:
-        return [f"{first}      # in group_vars/all.yml of your inventory", *later_steps]
-    return [first if first.startswith("scripts/") else f"# {first}", *later_steps]
+    return [f"{first}      # in group_vars/all.yml of your inventory" if resolution.lock else first, *later_steps]
 
 
 def findings(remarks: Iterable[Finding], explain: bool) -> list[str]:
@@ -129,15 +126,7 @@ def command_line(request: Mapping[str, Any]) -> str:
     """A request as arguments of the command."""
     if "stack" in request:
         return f"scripts/stack show {request['stack']}"
-    parts = [f"--os {quoted(str(request['os']))}"] if "os" in request else []
-    parts += [f"--gpu {quoted(name)}" for name in str(request.get("gpu", "")).split(",") if name]
-    parts += [f"--hadoop {request['hadoop']}"] if "hadoop" in request else []
-    parts += [quoted(f"{name}={value}") for name, value in request.items() if name not in OPTIONS]
-    return " ".join(["scripts/stack resolve", *parts])
-
-
-def quoted(text: str) -> str:
-    return f"'{text}'" if re.search(r"[<>!|~ ]", text) else text
+    return f"scripts/stack resolve {arguments(request)}".rstrip()
 
 
 def stack_text(stack: Stack) -> str:

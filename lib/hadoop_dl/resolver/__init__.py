@@ -24,7 +24,7 @@ from hadoop_dl.resolver.findings import Finding
 from hadoop_dl.resolver.gpus import UnknownGpu, find_gpu
 from hadoop_dl.resolver.hosts import OTHER_HADOOP, OTHER_SYSTEM, System, Unknown, find_hadoop, find_system
 from hadoop_dl.resolver.named_stacks import Candidate, fitting, requested_system, short_name
-from hadoop_dl.resolver.request import Misuse, read_request, texts
+from hadoop_dl.resolver.request import Misuse, arguments, read_request, texts
 from hadoop_dl.resolver.suggest import nearest_requests
 from hadoop_dl.resolver.versions import version
 
@@ -63,6 +63,7 @@ class Resolution:
     inputs: tuple[str, ...] = ()  # lines of the inventory that the plan asks for beside the request
     newer: str = ""  # a newer named stack that fits too, but does not read HDFS
     driver: str = ""  # the one that was named, and stays
+    request: Mapping[str, Any] = field(default_factory=dict)
     unmade: str = ""  # that no stack is made for the operating system, and what these playbooks install there
     # The request with each meaning of a GPU's name, and what that is.
     which: tuple[tuple[dict[str, Any], str], ...] = ()
@@ -91,10 +92,8 @@ class Resolution:
         if not self.fits:
             return []
         if not self.name:
-            site = "inventories/SITE/stacks"
             return [
-                f"write {site}/NAME.yml with these versions (docs/stacks.md)",
-                f"scripts/stack lock NAME --stacks {site}",
+                f"scripts/stack new {new_name(self.stack, self.request)} --stacks inventories/SITE/stacks {arguments(self.request)}"
             ]
         if not self.lock:
             return [f"scripts/stack lock {self.name}"]
@@ -170,11 +169,33 @@ def resolve(
         not_checked=tuple(not_checked(request, host)),
         newer=newer_stack(candidates),
         which=name_meanings,
+        request=described(request, host),
         driver=stays if re.fullmatch(r"\d+(\.\d+)+", stays) else "",
         unmade=""
         if best.name or not best.fits
         else no_stack_for(compat_data, requested_system(compat_data, request, host), best.stack),
     )
+
+
+def described(request: Mapping[str, Any], host: HostProfile | None) -> dict[str, Any]:
+    """The request with what is known of the host, for a command that does not see it."""
+    known: dict[str, Any] = {}
+    if host and host.os:
+        known["os"] = host.os
+    if host and host.gpus is not None:
+        known["gpu"] = list(dict.fromkeys(host.gpus)) or ["none"]
+    if host and host.hadoop:
+        known["hadoop"] = host.hadoop
+    return {**known, **request}
+
+
+def new_name(stack: Mapping[str, Any], request: Mapping[str, Any]) -> str:
+    """A name for a stack that nobody made yet, as those under stacks/ have them: tf2.13-py39-el8."""
+    system = find_system(load(), str(request["os"])) if "os" in request else None
+    line = ".".join(stack["tensorflow"].split(".")[:2])
+    parts = [f"tf{line}", "" if "cuda" in stack else "cpu", f"py{stack['python'].replace('.', '')}"]
+    parts.append(short_name(system.key) if isinstance(system, System) and not system.other else "")
+    return "-".join(part for part in parts if part)
 
 
 def no_stack_for(compat: Compat, system: System | Unknown | None, stack: Mapping[str, Any]) -> str:
@@ -290,10 +311,11 @@ def unmet(request: Mapping[str, Any], host: HostProfile | None = None, compat: C
         resolution = compose(request, host, compat_data)
         if not resolution.fits:
             return resolution
-        stack, urls = resolution.stack, resolution.reasons[0].sources
+        stack, urls, known = resolution.stack, resolution.reasons[0].sources, described(request, host)
         message = (
             f"TensorFlow {stack['tensorflow']} on Python {stack['python']} would meet the request, but no stack under stacks/ does. "
-            f"Request less, or add stacks/NAME.yml with these versions and run scripts/stack lock NAME. "
+            f"Request less, or make one: scripts/stack new {new_name(stack, known)} --stacks INVENTORY/stacks {arguments(known)} "
+            "(INVENTORY is the directory of the inventory). "
             f"Known stacks: {', '.join(stack_names())}."
         )
     near = tuple({"stack": candidate.name} for candidate in fitting(compat_data, {}, host)[:3])

@@ -286,3 +286,15 @@ def host_items(host: HostProfile | None) -> list[Item]:
     if host.architecture not in (None, "x86_64"):
         add("architecture", f"the host's {host.architecture}", "tensorflow", architecture=host.architecture)
     return items
+
+
+def arguments(request: Mapping[str, Any]) -> str:
+    """A request as arguments of scripts/stack."""
+    parts = [f"--os {quoted(str(request['os']))}"] if "os" in request else []
+    parts += [f"--gpu {quoted(name)}" for name in texts("gpu", request.get("gpu", ())) if name]
+    parts += [f"--hadoop {request['hadoop']}"] if "hadoop" in request else []
+    return " ".join([*parts, *(quoted(f"{name}={value}") for name, value in request.items() if name not in OPTIONS)])
+
+
+def quoted(text: str) -> str:
+    return f"'{text}'" if re.search(r"[<>!|~ ]", text) else text

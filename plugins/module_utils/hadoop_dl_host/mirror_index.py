@@ -36,13 +36,13 @@ class _Links(html.parser.HTMLParser):
         self.links = []
 
     def handle_starttag(self, tag, attrs):
-        href = dict(attrs).get("href")
-        if tag == "a" and href:
-            self.links.append(href)
+        attributes = dict(attrs)
+        if tag == "a" and attributes.get("href"):
+            self.links.append((attributes["href"], attributes.get("data-requires-python")))
 
 
 def parse_index(body, content_type, base):
-    """The files of a project page, PEP 691 JSON or PEP 503 HTML: name, url, sha256 (None: not told), size (or None)."""
+    """The files of a project page, PEP 691 JSON or PEP 503 HTML: name, url, sha256 (None: not told), size (or None), Requires-Python (empty: any)."""
     if "json" in content_type:
         return [
             {
@@ -50,18 +50,21 @@ def parse_index(body, content_type, base):
                 "url": urllib.parse.urljoin(base, file["url"]),
                 "sha256": file.get("hashes", {}).get("sha256"),
                 "size": file.get("size"),
+                "requires_python": file.get("requires-python") or "",
             }
             for file in json.loads(body)["files"]
         ]
     parser = _Links()
     parser.feed(body)
     files = []
-    for link in parser.links:
+    for link, requires_python in parser.links:
         url, _, fragment = urllib.parse.urljoin(base, link).partition("#")
         match = re.match(r"sha256=([0-9a-f]{64})$", fragment)
         name = urllib.parse.unquote(urllib.parse.urlsplit(url).path.rpartition("/")[2])
         if name.endswith((".whl", ".tar.gz", ".zip", ".tgz", ".tar.bz2", ".egg")):
-            files.append({"name": name, "url": url, "sha256": match.group(1) if match else None, "size": None})
+            sha256 = match.group(1) if match else None
+            offer = {"name": name, "url": url, "sha256": sha256, "size": None}
+            files.append(dict(offer, requires_python=requires_python or ""))
     return files
 
 

@@ -184,7 +184,9 @@ def test_an_answer_without_a_lock_says_so_and_how_to_make_one(capsys: pytest.Cap
     output = run("resolve --os rhel-7.9 --gpu P100 tensorflow=1.12", capsys)[1]
     assert output.startswith("No named stack meets this request.")
     assert "lock: none" in output
-    assert output.splitlines()[-1].strip() == "scripts/stack lock NAME --stacks inventories/SITE/stacks"
+    assert output.splitlines()[-1].strip() == (
+        "scripts/stack new tf1.12-py36-el7 --stacks inventories/SITE/stacks --os rhel-7.9 --gpu P100 tensorflow=1.12"
+    )
 
 
 @pytest.mark.parametrize(

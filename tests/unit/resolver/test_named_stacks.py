@@ -124,7 +124,7 @@ def test_a_stack_that_fits_but_for_the_sites_spark_is_named() -> None:
 def test_a_set_without_a_lock_says_what_to_do() -> None:
     resolution = unmet({"tensorflow": "1.12"}, P100)
     assert not resolution.ok
-    assert "scripts/stack lock NAME" in resolution.problems[0]
+    assert "scripts/stack new tf1.12-" in resolution.problems[0]
 
 
 def test_an_impossible_request_says_its_conflicts_and_not_that_a_lock_is_missing() -> None:
