@@ -1,4 +1,4 @@
-"""scripts/stack new: the file of a stack that meets a request; versions for Pythons that uv does not resolve. No index is asked."""
+"""scripts/stack new: the file of a stack that meets a request; versions for old Pythons. No index is asked."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def test_what_needs_no_new_stack_is_said_and_nothing_is_written(
     assert list(tmp_path.iterdir()) == []
 
 
-# --- Python 2.7 and 3.6 ---------------------------------------------------------------------------------------------
+# --- Pythons up to 3.7 ----------------------------------------------------------------------------------------------
 
 RELEASES: dict[str, dict[str, tuple[str, list[str]]]] = {  # project -> version -> Requires-Python, requirements
     "tensorflow": {"1.12.3": ("", ["tensorboard<1.13,>=1.12", "weakref==1.0rc1", 'mock; python_version >= "3"'])},

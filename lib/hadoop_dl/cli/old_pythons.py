@@ -1,4 +1,4 @@
-"""Versions that fit together on Python 2.7 and 3.6, which uv does not resolve: ansible-core's resolvelib over the index's wheels."""
+"""Versions that fit together on Pythons up to 3.7, by resolvelib: uv does not take source distributions that have a recipe."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from resolvelib import AbstractProvider, BaseReporter, ResolutionImpossible, Res
 
 from hadoop_dl.data.locks import StackError, canonicalize_name
 
-PYTHONS = ("2.7", "3.6")
+PYTHONS = ("2.7", "3.6", "3.7")  # gast 0.2.2, which TensorFlow 1.15 to 2.1 require, has no wheel
 ROUNDS = 2000
 
 

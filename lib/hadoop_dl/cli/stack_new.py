@@ -126,7 +126,7 @@ def requirements(
 ) -> dict[str, list[str]]:
     """What uv resolves, by component: the versions of the answer, and what they do not decide from the nearest stack.
 
-    Its other lines are copied if TensorFlow is the same release: they pin NVIDIA's wheels.
+    The nearest stack's pins of NVIDIA's wheels are copied if its TensorFlow is the same release.
     """
     package = versions["tensorflow_package"] + ("[and-cuda]" if has_cuda_wheels(compat, versions) else "")
     tools = near.data["requirements"]["pip"] if versions["python"] in near.pythons else UNKNOWN_PYTHON
@@ -141,22 +141,9 @@ def requirements(
         usual = next(stack.data["requirements"] for stack in load_stacks() if stack.data.get("kafka"))
         producer = [text for text in usual["tensorflowonspark"] if project(text) == "kafka-python"]
         texts["tensorflowonspark"] += ["packaging", *(producer if versions.get("kafka") else [])]
-    decided = {
-        "tensorflow",
-        "tensorflow-cpu",
-        "tensorflow-gpu",
-        *(project(text) for line in texts.values() for text in line),
-    }
-    copied = near.data["requirements"] if near.data["tensorflow"] == versions["tensorflow"] else {}
-    for component, lines in copied.items():
-        if texts[component]:
-            texts[component] = [*texts[component], *(text for text in lines if may_copy(text, decided, versions))]
+    if "cuda" in versions and near.data["tensorflow"] == versions["tensorflow"]:
+        texts["tensorflow"] += [t for t in near.data["requirements"]["tensorflow"] if project(t).startswith("nvidia-")]
     return {component: lines for component, lines in texts.items() if lines}
-
-
-def may_copy(text: str, decided: set[str], versions: Mapping[str, Any]) -> bool:
-    """Whether a line of another stack is about a project that the answer leaves open; NVIDIA's wheels are for GPUs."""
-    return project(text) not in decided and ("cuda" in versions or not project(text).startswith("nvidia-"))
 
 
 def project(text: str) -> str:
