@@ -24,11 +24,6 @@ def stack_lock(stack: Stack, python: str, component: str = "") -> str:
     return lock.component(component) if component else lock.text
 
 
-def stack_locks(pairs: Iterable[tuple[str, str]]) -> list[str]:
-    """The whole locks of these pairs of stack and Python."""
-    return [stacks.load_stack(name).lock(python).text for name, python in pairs]
-
-
 def stack_base_lock(stack: Stack, python: str, component: str) -> str:
     """One component's section of the lock without the wheel that the site builds."""
     return stack.base_lock(python).component(component)
@@ -46,7 +41,6 @@ class FilterModule:
     def filters(self) -> dict[str, Callable[..., Any]]:
         return {
             "stack_lock": of_stack(stack_lock),
-            "stack_locks": stack_locks,
             "stack_base_lock": of_stack(stack_base_lock),
             "stack_artifacts": artifacts.stack_artifacts,
             "stack_superfluous": stack_superfluous,

@@ -56,7 +56,6 @@ from ansible.module_utils.hadoop_dl_host import (
     environment_bytes,
     environment_imports,
     environment_tree,
-    staged_wheels,
     whole_files,
 )
 from ansible.module_utils.hadoop_dl_host import environment_build as build
@@ -239,7 +238,6 @@ def work(module):
             keep_activation(path, tree)
             names.point(path, tree)
         names.remove_leftovers(os.path.dirname(path))
-        staged_wheels.clear(staged_wheels.place(path))
         for other_tree in replaced_trees(path, tree):
             environment_imports.clear(other_tree)
             users = packages.in_use([other_tree])

@@ -10,7 +10,7 @@ DOCUMENTATION = r"""
 module: locked_packages
 short_description: Install a lock's component into an environment, from a mirror, every file checked by sha256
 description:
-  - Each wheel is taken from C(downloads/wheels) (what hdfs_wheels read), or fetched, into a directory of root's, compared with the lock (sha256 and size), and unpacked into a tree beside the active one. The sha256 of
+  - Each wheel is fetched into a directory of root's, compared with the lock (sha256 and size), and unpacked into a tree beside the active one. The sha256 of
     every file that the verified wheels contain is kept in C(.deeplearning/<component>.files).
   - The component is complete when C(.deeplearning/<component>.json) is there and all its files have their size; until then the next run installs it again.
   - A sealed tree is never changed. If files of it are gone or changed, the next tree is built beside it, and role environment switches to that.
@@ -49,7 +49,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.hadoop_dl_host import environment_build as build
 from ansible.module_utils.hadoop_dl_host import environment_names as names
 from ansible.module_utils.hadoop_dl_host import environment_packages as packages
-from ansible.module_utils.hadoop_dl_host import environment_tree, mirror_source, staged_wheels, whole_files
+from ansible.module_utils.hadoop_dl_host import environment_tree, mirror_source, whole_files
 from ansible.module_utils.hadoop_dl_host.environment_packages import Refused
 from ansible.module_utils.hadoop_dl_host.host_lock import HostLock
 
@@ -67,7 +67,6 @@ class Installation(object):
         self.source = mirror_source.source(
             parameters["mirror_url"], parameters["mirror_ca"], self.timeout, parameters["mirror_login"]
         )
-        self.source.staged = staged_wheels.place(self.environment)
         self.tree = None
         if not self.entries:
             raise Refused("The lock of the component %s must not be empty. Check the stack's lock." % self.component)
@@ -158,11 +157,6 @@ def work(module):
             return {"changed": False, "packages": installation.packages(), "tree": installation.tree}
         installation.install(lock)
     result["tree"] = installation.tree
-    if installation.source.other_bytes:
-        result["warnings"] = [
-            "Wheels in HDFS must have the sha256 of the lock, but these have other bytes, and came from the mirror: %s. Remove them there; the "
-            "next run that needs them puts them again." % ", ".join(installation.source.other_bytes)
-        ]
     live = names.live_tree(installation.environment)
     if live != installation.tree and environment_tree.seal_of(live) is not None:
         result["repaired"] = reason

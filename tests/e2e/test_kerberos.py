@@ -5,14 +5,10 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections import Counter
 from collections.abc import Callable
 
 import pytest
-from ansible.module_utils.hadoop_dl_host import environment_packages
-from ansible.module_utils.hadoop_dl_host.staged_wheels import name_of
 
-from hadoop_dl.data import stacks
 from hadoop_dl_dev.demo import images, kerberos, nodes, services
 from hadoop_dl_dev.demo.cluster import KEYTAB, REALM, Cluster
 from hadoop_dl_dev.demo.kerberos import USER_KEYTAB
@@ -53,7 +49,6 @@ for one in context.parallelize(range(count), count).barrier().mapPartitions(look
     print("OPENED", *one)
 context.stop()
 """
-WHEELS = "/apps/deeplearning/spark/wheels"
 ONE_GPU = """#!/bin/sh
 echo '{"name": "gpu", "addresses": ["0"]}'
 """
@@ -76,30 +71,6 @@ def test_the_web_addresses_ask_for_a_ticket(shell: Shell) -> None:
     ask = "curl -s -o /dev/null -w %{http_code} http://master1:"
     for address in ("8088/ws/v1/cluster/apps", "9870/jmx"):
         assert shell("edge1", ask + address) == (0, "401")
-
-
-def test_each_wheel_left_the_mirror_once_and_hdfs_has_it_as_locked(cluster: Cluster, shell: Shell) -> None:
-    """environment_source: hdfs. The mirror's own checks after it fetched ask for a part of each file: they are answered with 206.
-
-    There may be those of a stack that was beside this one, too: the next installation takes them away.
-    """
-    entries = environment_packages.parse_section(stacks.load_stack(cluster.stack).lock().text)
-    wheels = sorted(entries, key=name_of)
-    log = shell("mirror1", "journalctl --unit deeplearning-mirror --output cat")[1]
-    requests = re.findall(r'^(\S+) "GET /wheels/(\S+) HTTP/1\.1" 200 ', log, re.MULTILINE)
-    assert {entry["file"] for entry in wheels} <= {name for _, name in requests}
-    assert set(Counter(name for _, name in requests).values()) == {1}
-    assert {client.rpartition(":")[2] for client, _ in requests} == {cluster.address("edge1")}
-    text = nodes.execute(cluster.container("master1"), "hdfs", "dfs", "-ls", WHEELS)
-    modes = {line.rpartition("/")[2]: line.split()[0] for line in text.splitlines() if WHEELS in line}
-    assert {name_of(entry) for entry in wheels} <= set(modes)
-    assert set(modes.values()) == {"-rw-r--r--"}
-    files = " ".join(f"{WHEELS}/{name_of(entry)}" for entry in wheels)
-    sizes = " ".join(str(entry["size"]) for entry in wheels)
-    # There, because 340 MB through docker exec take longer than all the rest. head reads no byte more than it prints.
-    command = f"hdfs dfs -cat {files} | for size in {sizes}; do head -c $size | sha256sum; done"
-    text = nodes.execute(cluster.container("master1"), "sh", "-c", command)
-    assert [line.split()[0] for line in text.splitlines()] == [entry["sha256"] for entry in wheels]
 
 
 def test_the_suite_asks_hdfs_and_leaves_no_ticket(cluster: Cluster, shell: Shell, play: Callable[..., Answer]) -> None:
@@ -213,8 +184,7 @@ def test_removal_restores_yarn_and_leaves_nothing_in_hdfs(
 ) -> None:
     look = ("hdfs", "dfs", "-ls", "-R", "/apps/deeplearning")
     master = cluster.container("master1")  # root there has the ticket of HDFS's superuser
-    assert "pyspark-" in (before := nodes.execute(master, *look))
-    assert WHEELS in before
+    assert "pyspark-" in nodes.execute(master, *look)
     status, text = play("playbooks/remove.yml", "-e", "remove_confirmed=true")
     assert status == 0, text[-4000:]
     assert nodes.execute(master, *look) == ""

@@ -221,16 +221,6 @@ def test_both_upgrades_are_one_rollout_with_checks_and_a_way_back_of_their_own(
     assert values["upgrade_reminder"].startswith(f"Set {variable}: ")
 
 
-def test_downloads_of_the_host_that_puts_wheels_into_hdfs_may_take_as_long_as_those_of_tensorflow() -> None:
-    """Its link may be slow, and all other hosts turn to the mirror if it gives up."""
-    tasks = yaml.safe_load((REPOSITORY / "playbooks" / "layers" / "tasks" / "hdfs_wheels.yml").read_text("utf-8"))
-    limit = next(task["hdfs_wheels"]["timeout"] for task in tasks if "hdfs_wheels" in task)
-    default = yaml.safe_load((REPOSITORY / "roles" / "tensorflow" / "defaults" / "main.yml").read_text("utf-8"))
-    for variables in ({"tensorflow_timeout": 20000}, {}):
-        seconds = {"tensorflow_timeout": default["tensorflow_timeout"], **variables}["tensorflow_timeout"]
-        assert int(Templar(loader=DataLoader(), variables=variables).template(limit)) == seconds
-
-
 def test_a_rollout_checks_all_hosts_first_and_stops_at_the_first_failure() -> None:
     plays = yaml.safe_load((REPOSITORY / "playbooks" / "layers" / "upgrade.yml").read_text(encoding="utf-8"))
     check, change, remind = plays

@@ -6,8 +6,6 @@ Pure functions of what the module removal_info answered on each host; the invent
 from __future__ import annotations
 
 import json
-import re
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
@@ -25,7 +23,6 @@ OTHER_TAGS = ("all", "always", "molecule-notest", "notest")  # Ansible's own, an
 PARTS: tuple[str, ...] = removal_reader.PARTS
 
 
-WHEEL = re.compile(r".*/[0-9a-f]{64}-[^/]+$")  # as plugins/module_utils/hadoop_dl_host/staged_wheels.py names them
 Cell = Annotated[str, typed.Sentence(200)]
 Number = Annotated[int, typed.Number(0, 2**31)]
 NEVER_NONE = ("gpu", "applications")  # empty mappings
@@ -52,13 +49,6 @@ class Request:
 @dataclass(frozen=True)
 class Hdfs:
     files: tuple[Path, ...]
-
-    @property
-    def text(self) -> tuple[str, ...]:
-        """The files; of wheels their number in each directory."""
-        wheels = Counter(path.rpartition("/")[0] for path in self.files if WHEEL.match(path))
-        counted = [f"{number} wheels in {directory}" for directory, number in sorted(wheels.items())]
-        return (*(path for path in self.files if not WHEEL.match(path)), *counted)
 
 
 @dataclass(frozen=True)
@@ -226,7 +216,7 @@ def make(answers: Mapping[str, Any], unread: Sequence[str], edge_nodes: Sequence
 
 def described(answer: Answer, part: str) -> str:
     """One part of the removal, in a line."""
-    content: Any = answer.hdfs.text if part == "hdfs" else getattr(answer, part)
+    content: Any = answer.hdfs.files if part == "hdfs" else getattr(answer, part)
     if part == "gpu":
         return ", ".join(content[role] for role in GPU if role in content)
     return ", ".join(content) if isinstance(content, tuple) else content.text if content else ""
@@ -262,7 +252,7 @@ def lines(
     yield from (f"  {name}: {reason} Nothing is removed there." for name, reason in senseless.items())
     for name in unread:
         yield f"  {name}: did not answer; nothing is removed there. Run it again with --limit {name} when it answers."
-    hdfs_paths = sorted({path for answer in answers.values() for path in answer.hdfs.text})
+    hdfs_paths = sorted({path for answer in answers.values() for path in answer.hdfs.files})
     if absent and hdfs_paths:
         yield f"  HDFS: {', '.join(hdfs_paths)} stays, because {shorten(list(absent))} of edge_nodes did not answer or is not in this run."
 

@@ -13,7 +13,7 @@ from itertools import chain
 from pathlib import Path
 
 from hadoop_dl.data.stacks import UnknownStack, load_stacks
-from hadoop_dl.plan import builds, gpu_layer, inputs, kerberos, requirements, target, wheels, workbench, yarn
+from hadoop_dl.plan import builds, gpu_layer, inputs, kerberos, requirements, target, workbench, yarn
 from hadoop_dl.plan.component import Case, Component, Run
 from hadoop_dl.plan.components import BUILDING, COMPONENTS, concerns
 from hadoop_dl.plan.digests import canonical
@@ -58,7 +58,6 @@ def make_plan(
     plan.warnings += [] if building else [*run.workbench.warnings, *cluster_warnings(read, targets, additional)]
     for case in cases:
         add_host(plan, case)
-    wheels.arrange(plan, cases, run)
     workbench.ask_master(plan, read, run.workbench)
     target.keep_verdicts()
     plan.problems_by_host, _ = by_host(plan.problems)

@@ -69,7 +69,6 @@ class Plan:
     notes: list[str] = field(default_factory=list)
     unreachable: list[str] = field(default_factory=list)
     reboots: dict[str, list[str]] = field(default_factory=dict)  # the reason for one, and the hosts
-    source: str = ""  # the sentence about wheels that come from HDFS
     restarts: list[str] = field(default_factory=list)  # of the workbench, with what they mean for its sessions
 
     def tell(
@@ -105,7 +104,7 @@ class Plan:
         listed = "; ".join(f"{shorten(names)} ({reason})" for reason, names in self.reboots.items())
         reboot = f"A reboot may be needed: {listed}." if listed else "No reboot."
         restart = f" CDSW restarts on {'; '.join(self.restarts)}." if self.restarts else ""
-        return f"{reboot}{restart} Running jobs keep the environment they started with.{self.source}"
+        return f"{reboot}{restart} Running jobs keep the environment they started with."
 
     def table(self) -> str:
         """The plan for people: one line for each component that needs work, below the hosts for which all of that is the same."""

@@ -58,7 +58,7 @@ def write(cluster: Cluster) -> None:
     }
     if cluster.kerberos:
         variables |= {"hadoop_principal": f"deeplearning@{REALM}", "hadoop_keytab": KEYTAB}
-        variables |= {"yarn_gpu_nodemanager_user": "analyst", "environment_source": "hdfs"}
+        variables["yarn_gpu_nodemanager_user"] = "analyst"
     if cluster.name != DEFAULT_NAME:  # its hosts have the names of the demo's, which may be verified meanwhile
         variables["verify_report_directory"] = str(cluster.state / "verify")
     files: dict[str, Any] = {"hosts.yml": {"all": {"children": groups}}, "group_vars/all.yml": variables}

@@ -30,13 +30,6 @@ def add(path, names, directories, user):
     whole_files.write_json(path, new_record)
 
 
-def forget(path, names):
-    """Of files that are gone."""
-    record = read(path)
-    if set(record["files"]) & set(names):
-        whole_files.write_json(path, dict(record, files=[name for name in record["files"] if name not in names]))
-
-
 def archives_of(settings):
     """Archives of Spark's jars that these texts of spark-defaults.conf name."""
     return sorted(set(name for text in settings for name in ARCHIVE.findall(text)))

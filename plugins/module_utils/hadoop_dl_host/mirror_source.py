@@ -1,8 +1,6 @@
 # -*- coding: utf-8 -*-
 """Where an environment's wheels come from: the project's own mirror, or a package index (PEP 503) of the site's. Python 2.7 and 3.
 
-What the run read from HDFS (staged_wheels) is taken from there.
-
 Every file is compared with the lock, so neither is trusted. A login is sent to the index's server alone, and shown nowhere.
 """
 
@@ -14,7 +12,7 @@ import re
 
 from ansible.module_utils.six.moves.urllib.parse import unquote, urljoin, urlsplit
 
-from . import downloads, environment_bytes, processes, staged_wheels
+from . import downloads, processes
 from .environment_packages import Refused
 
 LINK = re.compile(r"""<a\s[^>]*?href\s*=\s*["']([^"']+)["']""", re.IGNORECASE)
@@ -60,8 +58,6 @@ class Source(object):
             self.login = downloads.login_header(login["user"], login.get("password", ""))
         self.url = self.root + "wheels/"
         self.end = processes.clock() + timeout
-        self.staged = ""  # directory of staged_wheels
-        self.other_bytes = []  # names of those that were not what the lock says
 
     def page(self, url, end):
         """The page's text."""
@@ -91,11 +87,6 @@ class Source(object):
     def fetch(self, entry, directory):
         """One file of the lock, verified; at most one byte more than the lock's size is read."""
         path = os.path.join(directory, entry["file"])
-        if self.staged and staged_wheels.take(self.staged, entry, path):
-            if environment_bytes.content(path) == entry["sha256"]:
-                return path
-            os.unlink(path)
-            self.other_bytes.append(staged_wheels.name_of(entry))
         address = self.address(entry)
         with downloads.create(path) as sink:
             try:
