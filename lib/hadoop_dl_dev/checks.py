@@ -193,6 +193,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--from", dest="begin", metavar="STEP", help="long: begin with this step, as the table names it"
     )
+    parser.add_argument("--only", metavar="STEP", help="long: this step alone")
     options = parser.parse_args(arguments)
 
     def refuse_others(noun: str, names: Sequence[str], choices: Sequence[str]) -> None:
@@ -219,10 +220,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "e2e": [step for lanes in phases for lane in lanes for step in lane],
         LONG: [*long_steps(REPO), *stack_steps(REPO)],
     }
-    if options.begin:
+    if first := options.only or options.begin:
         names = [step.name for step in plan[LONG]]
-        refuse_others(f"a step of {LONG}", [options.begin], names)
-        plan[LONG] = plan[LONG][names.index(options.begin) :]
+        refuse_others(f"a step of {LONG}", [first], names)
+        place = names.index(first)
+        plan[LONG] = plan[LONG][place : place + 1 if options.only else None]
     runner.steps = [step for layer in layer_names for step in plan[layer]]
     with interrupted_politely(runner):
         # ansible-lint has one core for itself for two minutes: the unit tests begin beside it.

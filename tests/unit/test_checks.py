@@ -237,13 +237,16 @@ def test_every_file_of_tests_long_is_a_step(tmp_path):
     assert (step.name, step.needs_tests, step.command[1]) == ("killed", True, "tests/long/test_killed.py")
 
 
-def test_the_long_layer_begins_where_it_is_told_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("option", "ran"), [("--from", [False, True, True]), ("--only", [False, True, False])])
+def test_the_long_layer_runs_the_steps_that_it_is_told_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, option: str, ran: list[bool]
+) -> None:
     monkeypatch.setattr(checks, "REPO", tmp_path)
     steps = [bash(name, f"touch {tmp_path}/{name}", checks.LONG) for name in ("one", "two", "three")]
     monkeypatch.setattr(checks, "long_steps", lambda repo: steps)
     monkeypatch.setattr(checks, "stack_steps", lambda repo: [])
-    assert checks.main(["long", "--from", "two"]) == 0
-    assert [(tmp_path / step.name).exists() for step in steps] == [False, True, True]
+    assert checks.main(["long", option, "two"]) == 0
+    assert [(tmp_path / step.name).exists() for step in steps] == ran
 
 
 def test_the_long_layer_installs_the_locks_of_every_image():
