@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from ansible.module_utils.hadoop_dl_host import host_system, host_yarn
 from resource_manager import write_settings
 from test_plan import NODE, REPOSITORY, changed_node, make_host
@@ -348,22 +349,73 @@ def test_a_program_that_the_nodemanager_does_not_look_for_is_refused() -> None:
     assert "must end with /nvidia-smi, which the NodeManager looks for, but is /opt/site/list-gpus" in problem
 
 
-def test_a_resourcemanager_with_another_scheduler_is_refused() -> None:
-    scheduler = "org.apache.hadoop.yarn.server.resourcemanager.scheduler.fair.FairScheduler"
-    fair = found(yarn_site=file({"yarn.resourcemanager.scheduler.class": scheduler}))
-    assert about(made(data(), master(fair)).problems, "must be the CapacityScheduler")
-    without = found(capacity_scheduler=None)
-    assert about(made(data(), master(without)).problems, "capacity-scheduler.xml must be there")
+MANAGED = pytest.mark.parametrize("manager", [None, "cloudera_manager", "ambari"])
+MANAGERS = {name: key for key, name in yarn.MANAGERS.items()}
+FAIR = "org.apache.hadoop.yarn.server.resourcemanager.scheduler.fair.FairScheduler"
 
 
+@MANAGED
+def test_a_resourcemanager_with_another_scheduler_is_refused(manager: str | None) -> None:
+    fair = found(yarn_site=file({"yarn.resourcemanager.scheduler.class": FAIR}), manager=manager)
+    answer = made(data(), master(fair))
+    assert about(
+        answer.problems,
+        f"master1: yarn.resourcemanager.scheduler.class must be the CapacityScheduler, as in all tests of GPUs, but is {FAIR}",
+    )
+    assert about(answer.warnings, "master1: ") == []
+
+
+def test_a_resourcemanager_without_the_schedulers_file_is_refused() -> None:
+    assert about(made(data(), master(found(capacity_scheduler=None))).problems, "capacity-scheduler.xml must be there")
+
+
+def of_hadoop(version: str, manager: str | None = None) -> dict[str, Any]:
+    return found(node=changed_node(hadoop={**NODE["hadoop"], "version": version}), manager=manager)
+
+
+@MANAGED
 @pytest.mark.parametrize(
     ("version", "ok"),
-    [("2.7.7", False), ("2.10.2", True), ("3.0.0", False), ("3.1.1.7.1.7.0-551", True), ("3.3.6", True)],
+    [
+        ("2.6.0-cdh5.16.2", False),
+        ("2.7.3.2.6.5.0-292", False),
+        ("2.7.7", False),
+        ("2.10.2", True),
+        ("3.0.0-cdh6.3.2", False),
+        ("3.1.1.7.1.7.0-551", True),
+        ("3.3.6", True),
+    ],
 )
-def test_hadoop_that_schedules_no_gpus_is_refused(version: str, ok: bool) -> None:
-    node = found(node=changed_node(hadoop={**NODE["hadoop"], "version": version}))
-    problems = about(made(data(node), master()).problems, "yarn_gpu requires Hadoop 3.1 or later, or 2.10")
+def test_hadoop_that_schedules_no_gpus_is_refused_whoever_owns_its_files(
+    version: str, ok: bool, manager: str | None
+) -> None:
+    answer = made(data(of_hadoop(version, manager)), master())
+    problems = about(
+        answer.problems, f"data1: yarn_gpu requires Hadoop 3.1 or later, or 2.10, but the host has {version}"
+    )
     assert bool(problems) is not ok
+    assert ok or about(answer.warnings, "owns Hadoop's files") == [], "no instruction to the contrary"
+    assert bool(answer.hosts["data1"]["yarn_node"]) is ok, "verify demands no GPU of it"
+
+
+def test_the_table_of_distributions_is_what_the_plan_does() -> None:
+    """docs/yarn.md: each of its versions of Hadoop, and each distribution of compat/hadoop.yml is in it."""
+    page = (REPOSITORY / "docs/yarn.md").read_text(encoding="utf-8").partition("## Your distribution")[2]
+    rows = [
+        [cell.strip() for cell in line.strip("|").split("|")] for line in page.splitlines() if line.startswith("|")
+    ][2:]
+    versions = set()
+    for names, hadoops, does, _ in rows:
+        product = does.partition("printed: ")[2]
+        for version in hadoops.split(", "):
+            versions |= {(name.split()[0].lower(), version) for name in names.split(", ")}
+            for manager in yarn.MANAGERS if does == "refused" else [MANAGERS.get(product)]:
+                answer = made(data(of_hadoop(version, manager)), master())
+                assert bool(about(answer.problems, "data1: yarn_gpu requires Hadoop")) is (does == "refused"), version
+                assert bool(about(answer.warnings, "owns Hadoop's files")) is bool(product), version
+                assert ("yarn_gpu" in answer.hosts["data1"]["needs"]) is (does == "configured"), version
+    rows_of_data = yaml.safe_load((REPOSITORY / "compat/hadoop.yml").read_text(encoding="utf-8"))["distributions"]
+    assert {(row["distribution"], row["hadoop"]) for row in rows_of_data if row["hadoop"]} <= versions
 
 
 def test_a_command_that_the_site_does_not_name_is_a_problem() -> None:

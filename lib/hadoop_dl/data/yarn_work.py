@@ -199,7 +199,7 @@ def problems(request: Request, yarn: Yarn, gpus: bool) -> Iterator[str]:
     for path, values in settings(request, gpus).items():
         file = yarn.files.get(path)
         if file is None and path.endswith("/capacity-scheduler.xml"):
-            yield f"{path} must be there, but is not: YARN counts GPUs with the CapacityScheduler alone. Name its directory in yarn_gpu_conf_dir."
+            yield f"{path} must be there, but is not: the CapacityScheduler counts GPUs with it. Name its directory in yarn_gpu_conf_dir."
         elif file is not None and file.problem:
             yield f"{path} must {file.problem}. Correct it."
         elif file is not None:
@@ -210,9 +210,13 @@ def problems(request: Request, yarn: Yarn, gpus: bool) -> Iterator[str]:
         yield from queue_problems(request.labels, values_of(yarn, f"{request.conf_dir}/capacity-scheduler.xml"))
     if gpus and site.get(EXECUTOR, "").endswith(f".{LINUX_EXECUTOR}"):
         yield from isolation_problems(request.isolation, yarn)
-    scheduler = site.get(SCHEDULER, "")
+
+
+def scheduler_problems(request: Request, yarn: Yarn) -> Iterator[str]:
+    """Why nobody knows how the ResourceManager would give out GPUs."""
+    scheduler = values_of(yarn, f"{request.conf_dir}/yarn-site.xml").get(SCHEDULER, "")
     if RESOURCE_MANAGER in request.services and scheduler and not scheduler.endswith(".CapacityScheduler"):
-        yield f"{SCHEDULER} must be the CapacityScheduler, which alone counts GPUs, but is {scheduler}. Set yarn_gpu: false, or change the scheduler."
+        yield f"{SCHEDULER} must be the CapacityScheduler, as in all tests of GPUs, but is {scheduler}. Set yarn_gpu: false, or change the scheduler."
 
 
 def isolation_problems(isolation: Isolation | None, yarn: Yarn) -> Iterator[str]:

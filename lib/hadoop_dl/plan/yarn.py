@@ -17,6 +17,12 @@ GROUPS = (MASTERS, "data_nodes")
 SERVICES = {MASTERS: RESOURCE_MANAGER, "data_nodes": NODE_MANAGER}
 DEFAULT_STORE = table()["site"]["yarn_gpu_node_label_store"]["default"]
 MANAGERS = {"cloudera_manager": "Cloudera Manager", "ambari": "Ambari"}
+# Their own switches. Ambari's sets gpu_module_enabled of container-executor. https://blog.cloudera.com/gpus-support-in-apache-hadoop-3-1-yarn-hdp-3/
+SWITCHES = {
+    "cloudera_manager": "YARN, Configuration, search for gpu, as the page Configure GPU scheduling and isolation says "
+    "(https://docs.cloudera.com/cdp-private-cloud-base/latest/yarn-allocate-resources/index.html)",
+    "ambari": "YARN, Configs, GPU scheduling and isolation (container-executor/gpu_module_enabled)",
+}
 
 
 def asked(host: Host) -> bool:
@@ -87,20 +93,30 @@ def configures(host: Host) -> bool:
     return asked(host) and not manager(host)
 
 
-def problems(host: Host) -> Iterator[str]:
-    """Why the host cannot be configured."""
-    if not configures(host):
-        return
+def unsupported(host: Host) -> Iterator[str]:
+    """Why its YARN cannot schedule GPUs, whoever owns the files."""
     hadoop, request = host.known.hadoop, request_of(host)
-    if hadoop and hadoop.version and not yarn_work.schedules_gpus(hadoop.version):
-        yield f"yarn_gpu requires Hadoop 3.1 or later, or 2.10, but the host has {hadoop.version}. Set yarn_gpu: false (docs/yarn.md)."
+    version = hadoop.version if hadoop and hadoop.version else ""
+    if version and not yarn_work.schedules_gpus(version):
+        yield f"yarn_gpu requires Hadoop 3.1 or later, or 2.10, but the host has {version}. Set yarn_gpu: false (docs/yarn.md)."
         return
-    if hadoop and hadoop.version and request.isolation and yarn_work.BROKEN_PROGRAM.match(hadoop.version):
+    if yarn_work.BROKEN_PROGRAM.match(version) and linux_executor(host, request.conf_dir):
         yield (
-            f"yarn_gpu requires another Hadoop than {hadoop.version}: with LinuxContainerExecutor and the GPU module of its program container-executor no "
+            f"yarn_gpu requires another Hadoop than {version}: with LinuxContainerExecutor and the GPU module of its program container-executor no "
             "container starts (YARN-10391). Upgrade to 3.3.1 or later, or set yarn_gpu: false for this host."
         )
-    yield from yarn_work.problems(request, found(host), has_gpus(host))
+    yield from yarn_work.scheduler_problems(request, found(host))
+
+
+def problems(host: Host) -> Iterator[str]:
+    """Why the host cannot be configured."""
+    if not asked(host):
+        return
+    reasons = list(unsupported(host))
+    yield from reasons
+    if reasons or manager(host):
+        return
+    yield from yarn_work.problems(request_of(host), found(host), has_gpus(host))
     for daemon, command in restarts(host).items() if allowed(host) else ():
         if not command:
             yield f"yarn_gpu_{daemon}_command must be the command that restarts the {NAMES[daemon]}, but is not set. Set it."
@@ -112,10 +128,13 @@ def warnings(host: Host, changing: bool) -> Iterator[str]:
     if not asked(host):
         if "yarn_gpu" in host.known.deeplearning.receipts:
             yield "YARN is configured for GPUs, but yarn_gpu is not requested any more. To restore it: playbooks/remove.yml --tags yarn_gpu"
+    elif any(unsupported(host)):
+        return
     elif manager(host):
         words = yarn_work.listed(yarn_work.settings(request, has_gpus(host)))
         yield (
-            f"{MANAGERS[manager(host)]} owns Hadoop's files, so they are left alone. For GPUs under YARN set there, and restart: {words} (docs/yarn.md)."
+            f"{MANAGERS[manager(host)]} owns Hadoop's files, so they are left alone. For GPUs under YARN use its own switch: {SWITCHES[manager(host)]}. Then "
+            f"check that these files have: {words}. Set there what is missing, and restart YARN (docs/yarn.md)."
         )
         if has_gpus(host) and linux_executor(host, request.conf_dir) and not request.isolation:
             yield yarn_work.NO_DEVICES
@@ -175,7 +194,7 @@ def part(host: Host) -> Json:
 def node(host: Host) -> Json:
     """This host's node as the ResourceManager must report it, for the suite; empty if YARN gets no GPUs here."""
     request = request_of(host)
-    if not asked(host) or NODE_MANAGER not in request.services:
+    if not asked(host) or NODE_MANAGER not in request.services or any(unsupported(host)):
         return {}
     gpus = host.known.nvidia.count if request.devices == "auto" else len(request.devices.split(","))
     return {
