@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import pwd
+import shutil
+import signal
 import stat
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +17,14 @@ from typing import Any
 
 import pytest
 import yaml
-from ansible.module_utils.hadoop_dl_host import host_kerberos, host_system, kerberos_login, processes, yarn_cluster
+from ansible.module_utils.hadoop_dl_host import (
+    host_kerberos,
+    host_system,
+    kerberos_login,
+    processes,
+    yarn_admin,
+    yarn_cluster,
+)
 from ansible_programs import LOCAL, play
 from host_modules import run
 from kdc import REALM, Realm
@@ -88,6 +99,111 @@ def test_an_account_that_runs_the_question_reads_its_ticket_and_lists_nothing(re
         assert processes.run(["cat", cache], 10, user="nobody").status == 0
         assert processes.run(["ls", os.path.dirname(cache)], 10, user="nobody").status != 0
     assert places(tmp_path) == []
+
+
+AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
+NOBODY = pwd.getpwnam("nobody").pw_uid
+
+
+class Keytab:
+    """One of nobody, in a place that nobody can enter, and a kinit that notes who runs it with what, and then does `text` with its cache ($5)."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+        self.directory = Path(tempfile.mkdtemp())  # pytest's own directories are root's alone
+        self.directory.chmod(0o777)
+        self.path, self.log = self.directory / "nobody.keytab", self.directory / "log"
+        self.path.touch(mode=0o600)
+        os.chown(self.path, NOBODY, -1)
+        program = self.directory / "kinit"
+        program.write_text(f'#!/bin/sh\necho "$(id -u) $*" >> {self.log}\n{text}\n', encoding="utf-8")
+        program.chmod(0o755)
+        monkeypatch.setenv("PATH", f"{self.directory}:{os.environ['PATH']}")
+
+    def logged_in(self, principal: str = f"rm@{REALM}", **more: Any) -> Any:
+        return kerberos_login.logged_in(principal, str(self.path), directory=str(self.directory), **more)
+
+
+@pytest.fixture
+def keytab(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Iterator[Keytab]:
+    keytab = Keytab(monkeypatch, getattr(request, "param", 'echo ticket > "$5"'))
+    yield keytab
+    shutil.rmtree(keytab.directory)
+
+
+@AS_ROOT
+@pytest.mark.parametrize("user", [None, "daemon"])
+def test_kinit_runs_as_the_account_that_the_keytab_belongs_to(keytab: Keytab, user: str | None) -> None:
+    with keytab.logged_in(user=user) as cache:
+        assert Path(cache).read_text(encoding="utf-8") == "ticket\n"
+        assert Path(cache).owner() == (user or "root")
+    assert keytab.log.read_text(encoding="utf-8").startswith(f"{NOBODY} -k -t {keytab.path} ")
+    assert places(keytab.directory) == []
+
+
+@AS_ROOT
+@pytest.mark.parametrize("keytab", ['ln -s /etc/shadow "$5"', 'mkdir "$5"', "exit 0"], indirect=True)
+def test_a_ticket_that_is_a_link_of_the_account_is_not_followed(keytab: Keytab) -> None:
+    with pytest.raises(kerberos_login.NoLogin, match="kinit must write a ticket as the owner of"), keytab.logged_in():
+        pass
+    assert places(keytab.directory) == []
+
+
+@AS_ROOT
+def test_a_principal_is_no_option_of_kinit(keytab: Keytab) -> None:
+    words = "the principal must be NAME@REALM"
+    with pytest.raises(kerberos_login.NoLogin, match=words), keytab.logged_in("-XX509_user_identity=PKCS11:x.so"):
+        pass
+    assert not keytab.log.exists()
+
+
+@AS_ROOT
+@pytest.mark.parametrize(
+    ("owner", "account", "accepted"),
+    [(NOBODY, "nobody", True), (NOBODY, None, True), (0, "nobody", False), (0, None, False), (NOBODY, "daemon", False)],
+)
+def test_yarn_site_xml_gives_an_account_no_ticket_of_another_ones_keytab(
+    keytab: Keytab, owner: int, account: str | None, accepted: bool
+) -> None:
+    os.chown(keytab.path, owner, -1)
+    names = {yarn_admin.PRINCIPAL: f"hdfs@{REALM}", yarn_admin.KEYTAB: str(keytab.path)}
+    write_settings(keytab.directory / "yarn-site.xml", {**SECURE, **names})
+    admin = yarn_admin.Admin(str(keytab.directory), account, "yarn")
+    if accepted:
+        with admin:
+            pass
+        return
+    with pytest.raises(kerberos_login.NoLogin, match=r"of yarn-site\.xml must belong to"), admin:
+        pass
+    assert not keytab.log.exists()
+
+
+def test_the_ticket_of_a_killed_step_is_removed_by_the_next_one_and_that_of_a_running_one_stays(
+    realm: Realm, tmp_path: Path
+) -> None:
+    def step(received: int) -> None:
+        with logged_in(realm, tmp_path):
+            os.close(received)
+            time.sleep(60)
+
+    children = []
+    for _ in range(2):
+        receiving, sending = os.pipe()
+        children.append(os.fork())
+        if children[-1] == 0:
+            step(sending)
+            os._exit(0)
+        os.close(sending)
+        os.read(receiving, 1)  # it is logged in
+        os.close(receiving)
+    before = places(tmp_path)
+    assert len(before) == 2
+    os.kill(children[0], signal.SIGKILL)
+    os.waitpid(children[0], 0)
+    with logged_in(realm, tmp_path):
+        assert len(places(tmp_path)) == 2
+        assert len(set(before) & set(places(tmp_path))) == 1
+    os.kill(children[1], signal.SIGKILL)
+    os.waitpid(children[1], 0)
 
 
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o644])

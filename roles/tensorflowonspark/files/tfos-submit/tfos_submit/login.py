@@ -16,7 +16,7 @@ from tfos_submit.spark import hdfs_user
 # With a keytab they come from the application master: YARN does not know them, and Spark gives new ones to its JVMs only.
 BY_TICKET = ("dfs.namenode.delegation.token.max-lifetime", "604800000")
 BY_KEYTAB = ("dfs.namenode.delegation.token.renew-interval", "86400000")
-AGAIN = 3600  # seconds after which a ticket from a keytab is replaced, long before it ends
+AGAIN = 1800  # seconds after which a ticket from a keytab is replaced, long before it ends
 WAYS = "Run kinit, or add --principal and --keytab."
 
 
