@@ -40,6 +40,7 @@ from ansible.module_utils.hadoop_dl_host.host_lock import HostLock, HostLocked, 
 
 def read(path):
     """The file's bytes; None if it does not exist."""
+    whole_files.check_place(path)
     if not os.path.exists(path):
         return None
     with open(path, "rb") as handle:

@@ -67,7 +67,7 @@ def settle(module, params):
             yarn_exclude.write_record(params["record"], new_nodes)
         if new_data != old_data:
             yarn_exclude.write(path, new_data)
-    sides = [data.decode("utf-8", "replace") for data in (old_data, new_data)]
+    sides = [node + "\n" if node in yarn_exclude.names(data) else "" for data in (old_data, new_data)]  # no other line
     diff = {"before_header": path, "after_header": path, "before": sides[0], "after": sides[1]}
     module.exit_json(changed=new_nodes != nodes or new_data != old_data, path=path, diff=diff)
 

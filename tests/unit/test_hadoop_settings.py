@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
+import pwd
 import shutil
 from pathlib import Path
 from typing import Any
@@ -206,6 +208,20 @@ def test_a_link_to_the_file_stays_a_link(conf: Conf) -> None:
     conf.run(conf.files)
     assert conf.site.is_symlink()
     assert conf.values(target)[DEVICES] == "auto"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
+@pytest.mark.parametrize("exists", [True, False])
+def test_root_changes_no_file_to_which_an_account_made_the_link(conf: Conf, exists: bool) -> None:
+    target = conf.site.with_name("of-root.xml")
+    link = conf.site if exists else conf.types
+    if exists:
+        conf.site.rename(target)
+    link.symlink_to(target)
+    os.lchown(link, pwd.getpwnam("nobody").pw_uid, -1)
+    assert f"{link} is a link of another account" in conf.run(conf.files)["msg"]
+    assert target.exists() is exists
+    assert not exists or target.read_bytes() == SITE
 
 
 def test_check_mode_writes_nothing(conf: Conf) -> None:

@@ -6,6 +6,8 @@ yarn_answers/*.json: captured from a ResourceManager of Hadoop 3.3.6 with two No
 from __future__ import annotations
 
 import json
+import os
+import pwd
 import re
 import stat
 from collections.abc import Callable
@@ -131,6 +133,23 @@ def test_a_host_that_yarn_does_not_know_once_is_refused(nodes: list[dict[str, An
 def test_an_answer_of_another_form_is_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(Refused, match="must answer as Hadoop's REST API does"):
         yarn(wrong)
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({"state": "DECOMMISSIONED", "excluded": True}, "Put the ResourceManager that has the record first"),
+        ({"state": "RUNNING", "excluded": True}, None),  # the site has not refreshed yet
+        ({"state": "LOST"}, "must run in YARN again, but YARN has it as LOST, and this project did not take it out"),
+        ({"state": "UNHEALTHY", "health": "1/1 local-dirs bad"}, "YARN has it as UNHEALTHY (1/1 local-dirs bad)"),
+        ({}, None),
+    ],
+)
+def test_a_drain_whose_record_is_lost_does_not_end_as_if_the_host_were_back(
+    values: dict[str, Any], words: str | None
+) -> None:
+    problem = decisions.return_problem("data1", yarn(node(**values)))
+    assert problem is None if words is None else words in str(problem)
 
 
 def test_a_host_is_back_when_yarn_uses_it_with_the_gpus_that_it_had() -> None:
@@ -260,6 +279,54 @@ def test_a_file_that_this_project_cannot_change_is_refused(site: Site, tmp_path:
     (tmp_path / "hosts.xml").write_text("<hosts/>", encoding="utf-8")
     site.named(name.format(directory=tmp_path))
     assert words in site.settle("excluded")["msg"]
+
+
+AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
+NOBODY = pwd.getpwnam("nobody").pw_uid
+
+
+@AS_ROOT
+@pytest.mark.parametrize("kind", ["link", "directory", "yarn-site.xml"])
+def test_root_adds_no_line_to_a_file_that_an_account_chose(site: Site, tmp_path: Path, kind: str) -> None:
+    secret = tmp_path / "etc" / "shadow"
+    secret.parent.mkdir()
+    secret.write_text("root:a-secret\n", encoding="utf-8")
+    link = tmp_path / "planted"
+    if kind != "yarn-site.xml":
+        link.symlink_to(secret if kind == "link" else secret.parent)
+        os.lchown(link, NOBODY, -1)
+    site.named(str({"directory": link / "shadow", "yarn-site.xml": secret}.get(kind, link)))
+    if kind == "yarn-site.xml":
+        os.chown(site.conf / "yarn-site.xml", NOBODY, -1)
+    answer = site.settle("excluded")
+    assert answer["failed"]
+    assert re.search("link of another account|belongs to another account", answer["msg"])
+    assert "a-secret" not in json.dumps(answer)
+    assert secret.read_text(encoding="utf-8") == "root:a-secret\n"
+
+
+@AS_ROOT
+def test_links_of_root_and_of_the_files_own_account_are_followed_and_stay(site: Site, tmp_path: Path) -> None:
+    os.chown(site.file, NOBODY, -1)
+    for owner in (0, NOBODY):
+        link = tmp_path / f"link{owner}"
+        link.symlink_to(site.file)
+        os.lchown(link, owner, -1)
+        site.named(str(link))
+        assert site.settle("excluded")["changed"]
+        assert link.is_symlink()
+        assert site.file.read_bytes() == SITE + b"data1\n"
+        site.settle("included")
+        site.settle("forgotten")
+
+
+def test_a_diff_shows_the_line_of_this_project_and_no_other(site: Site) -> None:
+    assert site.settle("excluded")["diff"] == {
+        "before_header": str(site.file),
+        "after_header": str(site.file),
+        "before": "",
+        "after": "data1\n",
+    }
 
 
 def test_a_torn_record_is_refused(site: Site) -> None:

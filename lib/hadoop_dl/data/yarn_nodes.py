@@ -181,7 +181,17 @@ def return_problem(host: str, yarn: Yarn) -> str | None:
     node = node_of(host, yarn)
     if yarn.manager:
         return None if is_back(node) else steps(host, yarn, f"must run in YARN again, but is {node.state}", 2)
-    return refresh_problem(host, yarn) if node.recorded and node.state != "RUNNING" else None
+    if node.recorded:
+        return refresh_problem(host, yarn) if node.state != "RUNNING" else None
+    if is_back(node):
+        return None
+    if node.excluded:
+        return (
+            f"{node.name} must have a record of its drain to be put back, but YARN has it as {node.state}, the file of excluded nodes has its line, and this "
+            "ResourceManager has no record. Nothing was changed. Put the ResourceManager that has the record first in node_maintenance_resourcemanagers; or "
+            "remove the line, run yarn rmadmin -refreshNodes, start the NodeManager, and run again; or leave the host out if the site excluded it."
+        )
+    return f"{host} must run in YARN again, but {missing(node)}, and this project did not take it out. Start its NodeManager, and run again."
 
 
 def steps(host: str, yarn: Yarn, problem: str, action: int) -> str:

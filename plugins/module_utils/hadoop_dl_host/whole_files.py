@@ -76,6 +76,24 @@ def access_of(path):
     return {"mode": stat.S_IMODE(status.st_mode), "owner": (status.st_uid, status.st_gid)}
 
 
+def check_place(path, chooser=None):
+    """Raise IOError if somebody else than root and the file's owner chooses which file root changes: by a link on the way, or as `chooser` of the path."""
+    owner = os.stat(path).st_uid if os.path.exists(path) else 0
+    if chooser is not None and os.stat(chooser).st_uid not in (0, owner):
+        raise IOError("%s names %s, which belongs to another account" % (chooser, path))
+    place, parts = "/", path.split("/")
+    for _ in range(400):
+        if not parts:
+            return
+        place, parts = os.path.normpath(os.path.join(place, parts[0])), parts[1:]
+        if os.path.islink(place):
+            if os.lstat(place).st_uid not in (0, owner):
+                raise IOError("%s is a link of another account" % place)
+            parts, place = os.readlink(place).split("/") + parts, os.path.dirname(place)
+            place = "/" if not parts[0] else place
+    raise IOError("%s has too many links" % path)
+
+
 def sync_path(path):
     """Make a file, or the names in a directory, last."""
     descriptor = os.open(path, os.O_RDONLY)

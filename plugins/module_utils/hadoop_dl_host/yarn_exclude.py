@@ -41,6 +41,7 @@ def place(directory):
             "%s must have one name in a line, but it is XML, which this project does not change. Drain the host by your own means (docs/day2.md)."
             % path
         )
+    whole_files.check_place(path, chooser=os.path.join(directory, "yarn-site.xml"))
     return path
 
 
