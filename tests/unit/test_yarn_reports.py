@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -48,36 +49,63 @@ def test_a_resourcemanager_that_does_not_answer_is_a_warning(tmp_path: Path) -> 
     assert "The ResourceManager did not report its nodes (yarn-site.xml names none)." in answer["warnings"]
 
 
-@pytest.mark.parametrize("silent", ["data2", "data3"])
-def test_what_does_not_report_is_restarted_by_the_sites_command_or_named(tmp_path: Path, silent: str) -> None:
-    """data2 has the command, data3 has none."""
-    restarted = tmp_path / "restarted"
-    inventory, playbook = tmp_path / "hosts.yml", tmp_path / "play.yml"
-    hosts = {name: {} for name in ("rm", "data1", "data3")} | {
-        "data2": {"yarn_gpu_nodemanager_command": f"touch {restarted}"}
-    }
-    ansible_programs.write_inventory(inventory, dict.fromkeys(hosts, "data_nodes"), hosts)
-    variables = {
-        **yaml.safe_load((ROLE / "vars/main.yml").read_text(encoding="utf-8")),
-        "yarn_gpu_conf_dir": str(tmp_path),
-        "yarn_gpu_timeout": 10,
-        "__yarn_gpu_patience": 3,
-        "__yarn_gpu_reports": {"reporting": ["data1", silent]},
-    }
-    tasks = [{"ansible.builtin.include_tasks": str(ROLE / "tasks/reports.yml")}]
-    play = {"hosts": "rm", "gather_facts": False, "vars": variables, "tasks": tasks}
-    playbook.write_text(json.dumps([play]), encoding="utf-8")
+@dataclass
+class Rollout:
+    """tasks/reports.yml for data1 to data4, of which data1 reports. data4 is no host of this run; data3 has no command; `heals`: a restart helps."""
 
-    def nodes() -> dict[str, dict[str, Any]]:
-        return {"data1": HEARD, silent: HEARD if restarted.exists() else UNHEARD}
+    directory: Path
+    heals: bool = True
 
-    with serving(answers(nodes), tmp_path):
-        status, output = ansible_programs.play("-i", inventory, playbook)
-    assert restarted.exists() is (silent == "data2"), output
-    assert status == (0 if silent == "data2" else 2), output
-    assert ("the restarted ResourceManager of rm, but data3 did not within 3 s" in output) is (silent == "data3"), (
-        output
-    )
+    def run(self, *silent: str, batch: int = 1) -> tuple[int, str, list[str]]:
+        """The status, what Ansible said, and who was restarted."""
+        restarted = self.directory / "restarted"
+        restarted.touch()
+        hosts: dict[str, dict[str, str]] = {name: {} for name in ("rm", "data1", "data3")}
+        for name in ("data2", "data4", "data5"):
+            hosts[name] = {"yarn_gpu_nodemanager_command": f"echo {name} >> {restarted}"}
+        inventory, playbook = self.directory / "hosts.yml", self.directory / "play.yml"
+        groups = {name: "data_nodes" if name == "data4" else "needs_yarn_gpu" for name in hosts}
+        ansible_programs.write_inventory(inventory, groups, hosts)
+        variables = {
+            **yaml.safe_load((ROLE / "vars/main.yml").read_text(encoding="utf-8")),
+            "yarn_gpu_conf_dir": str(self.directory),
+            "yarn_gpu_timeout": 10,
+            "upgrade_batch": batch,
+            "__yarn_gpu_patience": 3,
+            "__yarn_gpu_reports": {"reporting": ["data1", *silent]},
+        }
+        tasks = [{"ansible.builtin.include_tasks": str(ROLE / "tasks/reports.yml")}]
+        play = {"hosts": "rm", "gather_facts": False, "vars": variables, "tasks": tasks}
+        playbook.write_text(json.dumps([play]), encoding="utf-8")
+
+        def names() -> list[str]:
+            return restarted.read_text(encoding="utf-8").split()
+
+        def nodes() -> dict[str, dict[str, Any]]:
+            return {"data1": HEARD, **{name: HEARD if self.heals and name in names() else UNHEARD for name in silent}}
+
+        with serving(answers(nodes), self.directory):
+            status, output = ansible_programs.play("-i", inventory, playbook)
+        return status, " ".join(output.split()), names()
+
+
+def test_what_does_not_report_is_restarted_by_the_sites_command(tmp_path: Path) -> None:
+    status, output, restarted = Rollout(tmp_path).run("data2", "data5")
+    assert (status, sorted(restarted)) == (0, ["data2", "data5"]), output
+
+
+@pytest.mark.parametrize("silent", ["data3", "data4"])
+def test_a_host_without_the_command_or_not_of_this_run_is_named_and_not_restarted(tmp_path: Path, silent: str) -> None:
+    status, output, restarted = Rollout(tmp_path).run(silent)
+    assert (status, restarted) == (2, []), output
+    assert f"the restarted ResourceManager of rm, but {silent} did not within 3 s" in output
+
+
+@pytest.mark.parametrize("batch", [1, 2])
+def test_a_resourcemanager_that_has_every_node_as_silent_has_one_batch_restarted(tmp_path: Path, batch: int) -> None:
+    status, output, restarted = Rollout(tmp_path, heals=False).run("data2", "data5", batch=batch)
+    assert (status, len(restarted)) == (2, batch), output
+    assert "No other NodeManager was restarted." in output
 
 
 def test_an_answer_with_other_names_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
