@@ -26,7 +26,7 @@ def parser() -> argparse.ArgumentParser:
 
     noop = command("noop", noop_bench.measure, "a run that has nothing to do", 5)
     noop.add_argument("--hosts", type=numbers, default="2,5,20", help="numbers of hosts (default: 2,5,20)")
-    command("install", install_bench.measure, "an environment, a second one and a repair, beside cp -a", 3)
+    command("install", install_bench.measure, "an environment, and a second one, beside cp -a", 3)
     return parser
 
 

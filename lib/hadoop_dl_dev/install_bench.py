@@ -1,4 +1,4 @@
-"""scripts/bench install: how long an environment takes, beside `cp -a` and sync of the same tree. Also a second stack and a repair.
+"""scripts/bench install: how long an environment takes, beside `cp -a` and sync of the same tree. Also a second stack.
 
 The modules of the roles run here, in this process's Python, with a directory of this machine as /opt/deeplearning and the controller's cache as
 mirror (a web server on loopback). What counts is the ratio within a round; absolute times belong to the machine.
@@ -86,22 +86,18 @@ def copy(tree: Path, target: Path) -> None:
     subprocess.run(["sync", "-f", str(target)], check=True)
 
 
-def damage(tree: Path) -> None:
-    next(tree.glob("lib/python*/site-packages/*/__init__.py")).unlink()
-
-
 def size(tree: Path) -> tuple[int, int]:
     files = [path for path in tree.rglob("*") if path.is_file() and not path.is_symlink()]
     return len(files), sum(path.stat().st_size for path in files) // 10**6
 
 
 def measure(rounds: int) -> str:
-    """A Markdown table: for the first stack, the second one beside it, and a repair, seconds and the ratio to a copy.
+    """A Markdown table: for the first stack, and the second one beside it, seconds and the ratio to a copy.
 
     In brackets the processor time, which can be compared where the machine has other work. The mirror's does not count.
     """
     first, second = STACKS
-    steps = ((first, first), (f"{second}, beside it", second), (f"repair of {first}", first))
+    steps = ((first, first), (f"{second}, beside it", second))
     times: dict[str, list[tuple[Cost, Cost]]] = {title: [] for title, _ in steps}
     trees: dict[str, tuple[int, int]] = {}
     for stack in STACKS:
@@ -113,8 +109,6 @@ def measure(rounds: int) -> str:
             DIRECTORY.mkdir(parents=True)
             os.sync()  # what was deleted is written now, and not during the installation
             for step, (title, stack) in enumerate(steps):
-                if title.startswith("repair"):
-                    damage(next((root / "envs").glob(f"{stack}-*.1")))
                 began = measurements.now()
                 tree = install(root, url, stack)
                 spent, installed = measurements.since(began), measurements.now()

@@ -14,7 +14,7 @@ import environment_activate
 import environment_seal
 import locked_packages
 import pytest
-from ansible.module_utils.hadoop_dl_host import environment_names, room, sealed_files
+from ansible.module_utils.hadoop_dl_host import environment_names, room
 from environments import STACK, Site
 
 NEXT = "ba9876543210"  # the digest of the environment that is installed beside the active one
@@ -118,21 +118,6 @@ def check_active(site: Site, link: str) -> None:
     assert subprocess.check_output([python, "-B", "-c", "import six; print(six.VERSION)"]) == b"1.0\n"
 
 
-def watch_files(site: Site, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let mirror.meanwhile be called before each wheel that is fetched, or before each file that is copied from the active tree."""
-    if way == "fetched":
-        for path in site.root.glob("envs/*/.deeplearning/*.wheels"):
-            path.unlink()
-    copy = sealed_files.SealedWheel.copy
-
-    def watched(self: sealed_files.SealedWheel, path: str, root: str) -> bool:
-        site.mirror.meanwhile(os.path.basename(path))
-        return bool(copy(self, path, root))
-
-    monkeypatch.setattr(sealed_files.SealedWheel, "copy", watched)
-
-
-@pytest.mark.parametrize("way", ["fetched", "copied"])
 @pytest.mark.parametrize(
     ("fault", "words"),
     [
@@ -142,10 +127,7 @@ def watch_files(site: Site, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
         (no_programs, r"mounted as noexec\.|Permission denied"),
     ],
 )
-def test_each_step_reports_the_fault_and_the_same_command_continues(
-    small: Site, monkeypatch: pytest.MonkeyPatch, fault, words: str, way: str
-) -> None:
-    watch_files(small, way, monkeypatch)
+def test_each_step_reports_the_fault_and_the_same_command_continues(small: Site, fault, words: str) -> None:
     active = os.readlink(small.root / "current")
     before = set(small.at(small.root / active).content())
     for name, step in steps(small).items():

@@ -58,10 +58,6 @@ class Compiler(object):
             self.twice.update(path for path in paths & self.expected if is_source(path))
             self.expected |= paths
 
-    def is_compiled_last(self, path):
-        with self.change:
-            return path in self.twice
-
     def add(self, paths):
         """Paths (text) of files that are complete."""
         with self.change:

@@ -22,7 +22,6 @@ from . import (
     environment_names,
     environment_tree,
     room,
-    sealed_files,
     source_wheels,
     unpacking,
     wheel_files,
@@ -32,6 +31,8 @@ from . import environment_packages as packages
 from .environment_packages import Refused
 
 UNPACKED = 5  # a wheel and what it unpacks to take about so many times the wheel
+# One build of Python: its version with the time of the build and the compiler. Modules that an incomplete one lacks are imported.
+BUILD = "import ssl, sys, zlib; print(' '.join(sys.version.split()))"
 DRAFT = re.compile(b"[.]py[co][.][0-9]+$")
 
 
@@ -173,10 +174,7 @@ class Component(object):
         wheels = [entry for entry in self.entries if entry["project"] not in packages.TOOLS]
         with self.work(), self.compiling() as compiler, self.unpacking(compiler) as work:
             rows = work.wheels(wheels)
-        listed = sealed_files.text_of(work.site, work.listed)
-        whole_files.write_whole(packages.state_file(self.tree, self.name + sealed_files.KIND), listed)
-        wheels_sha256 = hashlib.sha256(listed).hexdigest()
-        write_component(self.tree, self.name, rows, lock_sha256=self.digest, wheels_sha256=wheels_sha256)
+        write_component(self.tree, self.name, rows, lock_sha256=self.digest)
         os.unlink(start_file)
 
     def fetched(self, entry):
@@ -194,9 +192,7 @@ class Component(object):
 
     def unpacking(self, compiler):
         site = os.path.relpath(packages.site_packages(self.tree), self.tree)
-        build = (marker(self.tree, "made") or {}).get("build")
-        known_wheels = sealed_files.known_wheels(self.environment, site, build)
-        return unpacking.Unpacking(self, site, os.path.join(self.environment, "bin", "python"), known_wheels, compiler)
+        return unpacking.Unpacking(self, site, os.path.join(self.environment, "bin", "python"), compiler)
 
     def run(self, command, timeout=None, **more):
         variables = packages.clean_variables(TMPDIR=self.scratch, PYTHONDONTWRITEBYTECODE="1", **more)
@@ -264,7 +260,7 @@ def make_tree(component, interpreter):
             command += ["--no-setuptools", "--no-wheel", tree]
         status, output = component.run(command, 300)
         if status == 0:
-            status, output = component.run([component.python(), "-c", sealed_files.BUILD], 60)
+            status, output = component.run([component.python(), "-c", BUILD], 60)
         if status != 0 and ("No space left" in output or "Disk quota" in output):
             raise Refused(
                 "%s needs more room: %s. Remove old environments (environment_keep: 0) or small files, or mount a larger file "
@@ -275,7 +271,7 @@ def make_tree(component, interpreter):
                 "%s must be able to make an environment, but that ended with status %s: %s. Check that interpreter: its standard "
                 "library must be complete." % (interpreter, status, last_words(output))
             )
-        build = sealed_files.build_of_python(output)
+        build = {"version": output.strip()}
         rows, root = {}, tree.encode("utf-8")
         settle(tree, component.environment)
         for path, status in environment_tree.entries(root):

@@ -34,58 +34,12 @@ class WheelProblem(Exception):
     """A wheel that cannot be installed; the text says why."""
 
 
-class Installation(object):
-    """What of a wheel belongs to one environment. Paths are text, relative to the environment, with / between the parts."""
-
-    def __init__(self, file, site, python, information="", points=""):
-        """site: the environment's site-packages, relative to it. python: the first line of scripts names it."""
-        self.file, self.site, self.python = file, site, python
-        self.information, self.points = information, points
-
-    def finish(self, root, files):
-        """Write what belongs to this installation: scripts of entry points, INSTALLER, RECORD; path -> (sha256, size)."""
-        more = {}
-        for name, module, function in self.entry_points():
-            text = self.shebang() + SCRIPT.format(module=module, name=function.split(".")[0], function=function)
-            more["bin/" + name] = write(root, "bin/" + name, text.encode("utf-8"), None, 0o755)
-        information = self.site + "/" + self.information
-        more[information + "/INSTALLER"] = write(root, information + "/INSTALLER", INSTALLER.encode("utf-8"))
-        record = information + "/RECORD"
-        rows = [_row(path, self.site, *row) for path, row in list(files.items()) + list(more.items())]
-        rows.append("%s/RECORD,,\n" % _quoted(self.information))
-        more[record] = write(root, record, "".join(sorted(rows)).encode("utf-8"))
-        return more
-
-    def entry_points(self):
-        """Name, module and function of every console and gui script."""
-        scripts, section = [], ""
-        for line in self.points.splitlines():
-            line = line.strip()
-            if line.startswith("["):
-                section = line.strip("[] ")
-            elif "=" in line and section in ("console_scripts", "gui_scripts") and line[0] not in "#;":
-                name, _, target = line.partition("=")
-                module, _, function = target.partition("[")[0].partition(":")
-                name, module, function = name.strip(), module.strip(), function.strip()
-                if not re.match(r"^[\w.-]+$", name) or not re.match(r"^[\w.]+$", module + function):
-                    raise WheelProblem("%s has a script that cannot be written: %s." % (self.file, line))
-                if not re.match(r"^(pip|easy_install-?)\d+\.\d+$", name):  # the version of whoever built the wheel
-                    scripts.append((name, module, function))
-        return scripts
-
-    def shebang(self):
-        if len(self.python) + 2 <= SHEBANG_LIMIT and " " not in self.python:
-            return "#!%s\n" % self.python
-        return LONG_SHEBANG % self.python
-
-
-class Wheel(Installation):
-    """One wheel and where its members go."""
+class Wheel(object):
+    """One wheel and where its members go. Paths are text, relative to the environment, with / between the parts."""
 
     def __init__(self, path, site, python):
-        Installation.__init__(self, os.path.basename(path), site, python)
-        self.path = path
-        self.rewritten = set()  # scripts whose first line is the environment's
+        """site: the environment's site-packages, relative to it. python: the first line of scripts names it."""
+        self.path, self.file, self.site, self.python = path, os.path.basename(path), site, python
         try:
             with contextlib.closing(zipfile.ZipFile(path)) as archive:
                 self.members = [info for info in archive.infolist() if not info.filename.endswith("/")]
@@ -156,17 +110,15 @@ class Wheel(Installation):
         return values.get("name", ""), values.get("version", "")
 
     def chunks(self, count):
-        """The members to unpack, in lists of about `count`, so that several threads can work on one wheel."""
+        """The members to unpack, in lists of about `count`, so that several threads can work on one wheel. Each large one is first and alone:
+        one that begins last is one that all others wait for."""
         members = [info for info in self.members if info.filename in self.destinations]
-        return chunks(members, [info.file_size for info in members], count)
+        small = [info for info in members if info.file_size <= LARGE]
+        large = [[info] for info in members if info.file_size > LARGE]
+        return large + [small[index : index + count] for index in range(0, len(small), count)]
 
     def mode(self, info):
         return 0o755 if (info.external_attr >> 16) & 0o111 or self._is_script(info) else 0o644
-
-    def modes(self):
-        """path -> mode of every file."""
-        unpacked = [info for info in self.members if info.filename in self.destinations]
-        return dict((self.destinations[info.filename], self.mode(info)) for info in unpacked)
 
     def _is_script(self, info):
         return _text(info.filename).startswith(self.data + "/scripts/")
@@ -182,17 +134,45 @@ class Wheel(Installation):
             with contextlib.closing(archive.open(info)) as source:
                 first = source.read(CHUNK)
                 if self._is_script(info) and first.startswith(b"#!python"):
-                    self.rewritten.add(path)
                     first = self.shebang().encode("utf-8") + first.partition(b"\n")[2]
                 rows[path] = write(root, path, first, source, self.mode(info))
         return rows
 
+    def finish(self, root, files):
+        """Write what belongs to this installation: scripts of entry points, INSTALLER, RECORD; path -> (sha256, size)."""
+        more = {}
+        for name, module, function in self.entry_points():
+            text = self.shebang() + SCRIPT.format(module=module, name=function.split(".")[0], function=function)
+            more["bin/" + name] = write(root, "bin/" + name, text.encode("utf-8"), None, 0o755)
+        information = self.site + "/" + self.information
+        more[information + "/INSTALLER"] = write(root, information + "/INSTALLER", INSTALLER.encode("utf-8"))
+        record = information + "/RECORD"
+        rows = [_row(path, self.site, *row) for path, row in list(files.items()) + list(more.items())]
+        rows.append("%s/RECORD,,\n" % _quoted(self.information))
+        more[record] = write(root, record, "".join(sorted(rows)).encode("utf-8"))
+        return more
 
-def chunks(items, sizes, count):
-    """The items in lists of `count`, each large one first and alone: one that begins last is one that all others wait for."""
-    large = [item for item, size in zip(items, sizes) if size > LARGE]
-    small = [item for item, size in zip(items, sizes) if size <= LARGE]
-    return [[item] for item in large] + [small[index : index + count] for index in range(0, len(small), count)]
+    def entry_points(self):
+        """Name, module and function of every console and gui script."""
+        scripts, section = [], ""
+        for line in self.points.splitlines():
+            line = line.strip()
+            if line.startswith("["):
+                section = line.strip("[] ")
+            elif "=" in line and section in ("console_scripts", "gui_scripts") and line[0] not in "#;":
+                name, _, target = line.partition("=")
+                module, _, function = target.partition("[")[0].partition(":")
+                name, module, function = name.strip(), module.strip(), function.strip()
+                if not re.match(r"^[\w.-]+$", name) or not re.match(r"^[\w.]+$", module + function):
+                    raise WheelProblem("%s has a script that cannot be written: %s." % (self.file, line))
+                if not re.match(r"^(pip|easy_install-?)\d+\.\d+$", name):  # the version of whoever built the wheel
+                    scripts.append((name, module, function))
+        return scripts
+
+    def shebang(self):
+        if len(self.python) + 2 <= SHEBANG_LIMIT and " " not in self.python:
+            return "#!%s\n" % self.python
+        return LONG_SHEBANG % self.python
 
 
 def write(root, path, first, source=None, mode=0o644):
