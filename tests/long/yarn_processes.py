@@ -127,9 +127,12 @@ class Cluster:
             self.stop()
 
     def start(self) -> None:
-        for name in ("rm", *NODES):
-            subprocess.run([str(self.directory / f"start-{name}")], check=True)
+        self.run("rm", *NODES)
         until(lambda: set(self.states().values()) == {"RUNNING"} and len(self.states()) == 2, 240, "YARN must start")
+
+    def run(self, *names: str) -> None:
+        for name in names:
+            subprocess.run([str(self.directory / f"start-{name}")], check=True)
 
     def stop(self) -> None:
         """Daemons, and the masters of jobs, which outlive their NodeManager."""
@@ -154,12 +157,14 @@ class Cluster:
         nodes = (self.ask("/nodes").get("nodes") or {}).get("node", [])
         return {NAMES[node["nodeHostName"]]: node["state"] for node in nodes if node["nodeHostName"] in NAMES}
 
-    def submit(self, name: str, containers: Sequence[tuple[int, int]] = (), **where: Any) -> Job:
-        """containers: MB and cores of each that its master asks for. where: as YARN's REST API names it, such as queue."""
+    def submit(
+        self, name: str, containers: Sequence[tuple[int, int]] = (), command: str | None = None, **where: Any
+    ) -> Job:
+        """containers: MB and cores of each that its master asks for. command: another master. where: as YARN's REST API names it, such as queue."""
         application = self.ask("/apps/new-application", {})["application-id"]
         job = Job(self, application, self.directory / f"end-{application}")
         sizes = [str(number) for container in containers for number in container]
-        command = self.java(self.conf("rm"), str(JOB), str(job.end), *sizes)
+        command = command or self.java(self.conf("rm"), str(JOB), str(job.end), *sizes)
         body = {
             "application-id": application,
             "application-name": name,

@@ -360,7 +360,7 @@ def test_a_resourcemanager_with_another_scheduler_is_refused(manager: str | None
     answer = made(data(), master(fair))
     assert about(
         answer.problems,
-        f"master1: yarn.resourcemanager.scheduler.class must be the CapacityScheduler, as in all tests of GPUs, but is {FAIR}",
+        f"master1: yarn.resourcemanager.scheduler.class must be the CapacityScheduler, which alone this project configures, but is {FAIR}",
     )
     assert about(answer.warnings, "master1: ") == []
 

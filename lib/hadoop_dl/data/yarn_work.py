@@ -213,10 +213,10 @@ def problems(request: Request, yarn: Yarn, gpus: bool) -> Iterator[str]:
 
 
 def scheduler_problems(request: Request, yarn: Yarn) -> Iterator[str]:
-    """Why nobody knows how the ResourceManager would give out GPUs."""
+    """Why the ResourceManager is none that this project configures."""
     scheduler = values_of(yarn, f"{request.conf_dir}/yarn-site.xml").get(SCHEDULER, "")
     if RESOURCE_MANAGER in request.services and scheduler and not scheduler.endswith(".CapacityScheduler"):
-        yield f"{SCHEDULER} must be the CapacityScheduler, as in all tests of GPUs, but is {scheduler}. Set yarn_gpu: false, or change the scheduler."
+        yield f"{SCHEDULER} must be the CapacityScheduler, which alone this project configures, but is {scheduler}. Set yarn_gpu: false, or change the scheduler."
 
 
 def isolation_problems(isolation: Isolation | None, yarn: Yarn) -> Iterator[str]:
