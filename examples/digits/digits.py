@@ -53,11 +53,12 @@ def shards(rows, count):
 
 
 def blocks(rows, size, epochs):
-    """The rows of an iterator in lists of so many rows, so many times; the last list of an epoch may be shorter."""
+    """The rows of an iterator in lists of so many rows, so many times, and an empty one; the last list of an epoch may be shorter."""
     rows = list(rows)
     for _ in range(epochs):
         for start in range(0, len(rows), size):
             yield rows[start : start + size]
+    yield []
 
 
 def steps(rows, epochs, batch, share=1.0):

@@ -10,11 +10,14 @@ The driver then loads the model from HDFS, asks it about the held-out digits, an
 
 from __future__ import absolute_import, division, print_function
 
+import time
+
 import digits
 import job
 import storage
 
 CLUSTER = {"num_ps": 1}
+PATIENCE = 120  # seconds for the other workers: each begins up to 30 s after the chief, and ends as much later
 
 
 def network(tf, pixels):
@@ -89,12 +92,27 @@ def train(arguments, context):
                     session.run(learn)
                     continue
                 for rows in feed.next_batch(1):
-                    session.run(learn, {pixels: [row[0] for row in rows], answers: [row[1] for row in rows]})
+                    if rows:
+                        batch = {pixels: [row[0] for row in rows], answers: [row[1] for row in rows]}
+                        session.run(learn, batch)
+                    elif chief:
+                        wait_for_the_others(session, step, batch)
         if fed:
             feed.terminate()
     if chief:
         export(tf, arguments)
         storage.write(tf, arguments.output + "/finished", "the model and the events are complete")
+
+
+def wait_for_the_others(session, step, batch):
+    """The chief's rows are used up. The feed ends for nobody before the chief has saved the model, so it must not ask for more.
+
+    batch: its last one, for the summaries.
+    """
+    end = time.time() + PATIENCE
+    while not session.should_stop() and time.time() < end:
+        session.run(step, batch)
+        time.sleep(0.5)
 
 
 def export(tf, arguments):

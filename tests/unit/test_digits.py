@@ -57,9 +57,11 @@ def test_every_row_is_in_exactly_one_shard() -> None:
 
 
 @pytest.mark.parametrize(("count", "sizes"), [(150, [64, 64, 22]), (128, [64, 64]), (0, [])])
-def test_every_epoch_has_every_row_in_exactly_one_block(count: int, sizes: list[int]) -> None:
+def test_every_epoch_has_every_row_in_exactly_one_block_and_an_empty_one_ends_them(
+    count: int, sizes: list[int]
+) -> None:
     blocks = list(digits.blocks(iter(range(count)), 64, epochs=2))
-    assert [len(block) for block in blocks] == sizes * 2
+    assert [len(block) for block in blocks] == [*sizes * 2, 0]
     assert [row for block in blocks for row in block] == list(range(count)) * 2
 
 
@@ -116,6 +118,20 @@ def test_the_driver_leaves_the_same_result_beside_the_model_and_on_its_host(
     text = (tmp_path / "model/result.json").read_text()
     assert (tmp_path / "result.json").read_text() == text
     assert json.loads(text)["accuracy"] == 0.75
+
+
+@pytest.mark.parametrize(("steps", "seconds"), [(3, 60), (9, 0)])
+def test_the_chief_waits_for_the_other_workers_but_not_for_ever(
+    storage: ModuleType, monkeypatch: pytest.MonkeyPatch, steps: int, seconds: int
+) -> None:
+    """With three workers it had its share before the others began, and then waited for the end of the feed, which waited for it."""
+    train_tf1 = importlib.import_module("train_tf1")
+    monkeypatch.setattr(train_tf1, "PATIENCE", seconds)
+    monkeypatch.setattr(train_tf1.time, "sleep", lambda _: None)
+    seen: list[str] = []
+    session = SimpleNamespace(should_stop=lambda: len(seen) == steps, run=lambda fetch, batch: seen.append(fetch))
+    train_tf1.wait_for_the_others(session, "step", {})
+    assert seen == ["step"] * (steps if seconds else 0)
 
 
 @pytest.mark.parametrize(("given", "asked"), [(None, 0), ("1", 1)])

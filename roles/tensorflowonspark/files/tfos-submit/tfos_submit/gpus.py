@@ -15,9 +15,8 @@ from tfos_submit import labels
 RESOURCE = "yarn.io/gpu"
 SCRIPT = "tfos-gpus"  # in the executors' working directory
 PROGRAMS = "deeplearning-programs"  # there, too: nvidia-smi, and the Python that finds it first
-PYTHON = (
-    "./%s/python" % PROGRAMS
-)  # not PATH in the settings: YARN would start the container itself with that, unexpanded
+# Not PATH in the settings: YARN starts the container itself with it, and knows neither $PWD nor the old PATH there.
+PYTHON = "./%s/python" % PROGRAMS
 HEREDOC = "exec \"%s\" -E -s -%s <<'TFOS-GPUS'\n%sTFOS-GPUS\n"
 PREFIXES = ("spark.yarn.appMasterEnv.", "spark.executorEnv.")
 
