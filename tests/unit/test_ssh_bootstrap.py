@@ -328,7 +328,11 @@ def test_a_wrong_password_is_tried_once(run, server):
 @pytest.mark.parametrize(
     ("sudo", "words"),
     [
-        ("echo 'sorry, you must have a tty to run sudo' >&2; exit 1", "you must have a tty"),
+        # The sentences of sudo 1.8.23 and 1.9.5.
+        ("echo 'sudo: sorry, you must have a tty to run sudo' >&2; exit 1", "visudo: Defaults:operator !requiretty"),
+        ("echo 'sudo: no tty present and no askpass program specified' >&2; exit 1", "NOPASSWD: ALL"),
+        ("echo 'ops is not in the sudoers file.  This incident will be reported.' >&2; exit 1", "NOPASSWD: ALL"),
+        ("echo 'sudo: /etc/sudoers is world writable' >&2; exit 1", "reports: sudo: /etc/sudoers is world writable."),
         (None, "not installed"),
     ],
 )
@@ -339,6 +343,7 @@ def test_no_sudo(run, server, sudo, words):
     code, results, _ = run(server)
     assert code == 2
     assert words in problems(results)
+    assert ("NOPASSWD" in words) == ("NOPASSWD" in problems(results)), "no remedy of another fault"
     assert server.authorized_keys.exists(), "the key is installed all the same"
 
 

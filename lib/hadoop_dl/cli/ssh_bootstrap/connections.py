@@ -182,6 +182,18 @@ def make_ready(host: Host, result: Result, known_hosts: KnownHosts, settings: Se
             proof.close()
 
 
+# What sudo 1.8.6 to 1.9 prints (plugins/sudoers) and the line of sudoers that it asks for; for other words none is known.
+SUDO_REMEDIES = (
+    ("you must have a tty", "Defaults:{user} !requiretty"),
+    ("no tty present and no askpass", "{user} ALL=(ALL) NOPASSWD: ALL"),
+    ("a terminal is required", "{user} ALL=(ALL) NOPASSWD: ALL"),
+    ("a password is required", "{user} ALL=(ALL) NOPASSWD: ALL"),
+    ("is not in the sudoers file", "{user} ALL=(ALL) NOPASSWD: ALL"),
+    ("may not run sudo", "{user} ALL=(ALL) NOPASSWD: ALL"),
+    ("is not allowed to", "{user} ALL=(ALL) NOPASSWD: ALL"),
+)
+
+
 def shortcomings(host: Host, answer: dict[str, str]) -> list[str]:
     """Reasons why Ansible cannot work on a host that accepts the login."""
     problems = []
@@ -194,8 +206,10 @@ def shortcomings(host: Host, answer: dict[str, str]) -> list[str]:
     if sudo == "missing":
         problems.append(f"{host.user} requires sudo, but it is not installed. Install it, or log in as root.")
     elif sudo.startswith("no"):
+        refusal = sudo[3:] or "nothing"
+        remedies = [text for words, text in SUDO_REMEDIES if words in refusal]
         problems.append(
-            f"{host.user} requires sudo without a password, but sudo reports: {sudo[3:] or 'nothing'}. Add a file to /etc/sudoers.d "
-            f"(visudo -f): {host.user} ALL=(ALL) NOPASSWD: ALL"
+            f"{host.user} requires sudo without a password, but sudo reports: {refusal.rstrip('.')}."
+            + "".join(f" Add a line with visudo: {text.format(user=host.user)}" for text in remedies[:1])
         )
     return problems
