@@ -269,6 +269,29 @@ def new_build(root: Path) -> tensorflow_builder.Build:
         ("", -9, "ran out of memory"),
         ("a.cc: No space left on device", 1, "is full. Free some space there"),
         ("ERROR: a/BUILD:3:1: no such target", 1, "ERROR: a/BUILD:3:1: no such target"),
+        # bazelbuild/bazel#11123
+        (
+            "ERROR: An error occurred during the fetch of repository 'gflags':\n   java.io.IOException: Error downloading "
+            "[https://mirror.bazel.build/github.com/gflags/gflags/archive/v2.2.2.tar.gz] to /x/v2.2.2.tar.gz: Network is unreachable",
+            1,
+            "v2.2.2.tar.gz: Network is unreachable. Name the archive in tensorflow_build_archives",
+        ),
+        # tensorflow/tensorflow#47815
+        (
+            "ERROR: An error occurred during the fetch of repository 'io_bazel_rules_docker':\n   Traceback (most recent call last):\n"
+            "Error in fail: error running 'git fetch origin refs/heads/*' while working with @io_bazel_rules_docker:\n"
+            "fatal: unable to access 'https://github.com/bazelbuild/rules_docker.git/': Could not resolve host: github.com\n"
+            "ERROR: Error fetching repository: Traceback (most recent call last):",
+            1,
+            "rules_docker.git/': Could not resolve host: github.com",
+        ),
+        # tensorflow/tensorflow#2924, of an own gcc
+        (
+            "ERROR: /src/tensorflow/BUILD:3:1: Executing genrule //tensorflow:x failed (Exit 1)\nbazel-out/host/bin/tensorflow/gen: "
+            "/lib64/libstdc++.so.6: version `GLIBCXX_3.4.20' not found (required by bazel-out/host/bin/tensorflow/gen)",
+            1,
+            "it has no GLIBCXX_3.4.20",
+        ),
     ],
 )
 def test_why_bazel_ended(tmp_path: Path, log: str, status: int, words: str) -> None:

@@ -35,6 +35,9 @@ SYMBOL = re.compile(r"\b(GLIBC|GLIBCXX|CXXABI)_(\d+(?:\.\d+)*)\b")
 KILLED = re.compile(
     r"Killed signal|signal 9|\bKilled\b|OutOfMemoryError|Cannot allocate memory|Server terminated abruptly"
 )
+STACK = re.compile(
+    r"\s+(?:at |File \"|Traceback|\S+ = |_?\w+\()|(?:INFO|WARNING|Loading|Analyzing|DEBUG): |\[[\d,]+ / [\d,]+\]|\t"
+)
 FULL = re.compile(r"No space left on device|Disk quota exceeded")
 
 
@@ -72,6 +75,28 @@ def published(root, key):
     if not provenance or not os.path.isfile(wheel) or whole_files.sha256_of(wheel) != provenance["wheel"]["sha256"]:
         return None
     return provenance
+
+
+def last_error(text):
+    """The first error of bazel up to its reason: lines of Starlark's and Java's stacks, of progress and of warnings are none."""
+    lines = [line.strip() for line in text.splitlines() if line.strip() and not STACK.match(line)]
+    starts = [number for number, line in enumerate(lines) if re.match(r"(ERROR|FATAL|FAILED)|.*error:", line)]
+    return lines[starts[0] :][:6] if starts else lines[-3:]
+
+
+def missing(text):
+    """What to name where bazel could not download."""
+    if re.search(r"(?m)^Error in fail: error running 'git|^fatal: unable to access|git (?:fetch|clone)", text):
+        return (
+            "A host without internet access needs the repository as a directory: tensorflow_build_flags: "
+            "['--override_repository=NAME=DIRECTORY']. "
+        )
+    if re.search(r"Error downloading \[|Unknown host: |Network is unreachable|Connection timed out|GET returned", text):
+        return "Name the archive in tensorflow_build_archives: a host without internet access takes it from there. "
+    newer = re.search(r"version `(\S+)' not found", text)
+    if newer:
+        return "A tool of the build was made for a newer system than this host's: it has no %s. " % newer.group(1)
+    return ""
 
 
 class Build(object):
@@ -237,9 +262,8 @@ class Build(object):
                 "The build ran out of memory: bazel or a compiler was killed. Lower tensorflow_build_jobs (now %d), or give the host more memory. %s"
                 % (self.spec["jobs"], advice)
             )
-        errors = [line for line in text.splitlines() if re.match(r"(ERROR|FATAL|FAILED)|.*error:", line)]
-        errors = errors or [line for line in text.splitlines() if line.strip()]
-        return "bazel ended with status %s: %s. %s" % (answer.status, "; ".join(errors[:3])[:600].rstrip("."), advice)
+        words = "; ".join(last_error(text))[:900].rstrip(".")
+        return "bazel ended with status %s: %s. %s%s" % (answer.status, words, missing(text), advice)
 
     def last_logged(self):
         """What the last program wrote to the log."""
