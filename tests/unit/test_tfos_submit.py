@@ -191,9 +191,11 @@ def test_hadoops_lists_of_none_and_of_one_are_lists(answer: Any, expected: list[
     assert yarn.entries(answer, "apps", "app") == expected
 
 
-def node(name: str, free: int = 4096, total: int = 4096, state: str = "RUNNING", vcores: int = 2) -> dict[str, Any]:
+def node(
+    name: str, free: int = 4096, total: int = 4096, state: str = "RUNNING", vcores: int = 2, health: str = ""
+) -> dict[str, Any]:
     memory = {"availMemoryMB": free, "usedMemoryMB": total - free, "availableVirtualCores": vcores}
-    return yarn.node_summary({**gpu_node(name, 2, 1, state), **memory})
+    return yarn.node_summary({**gpu_node(name, 2, 1, state), **memory, "healthReport": health})
 
 
 def shortage(*nodes: dict[str, Any], arguments: tuple[str, ...] = (), running: int = 0, **application: Any) -> str:
@@ -211,16 +213,28 @@ def test_what_was_asked_and_what_yarn_had_is_said() -> None:
 @pytest.mark.parametrize(
     ("nodes", "arguments", "advice"),
     [
-        ([node("data1"), node("data2", state="LOST")], (), "bring back data2"),
+        ([node("data1"), node("data2", state="LOST")], (), "data2 is LOST: it no longer reports. Ask the operator"),
+        # mattshma/bigdata#10
+        (
+            [node("data1", state="UNHEALTHY", health="12/12 local-dirs are bad: /hadoop1/yarn/nm")],
+            (),
+            "data1 is UNHEALTHY (12/12 local-dirs are bad: /hadoop1/yarn/nm): ask the operator",
+        ),
+        ([node("data1", state="DECOMMISSIONING")], (), "data1 is being taken out of YARN by the operator."),
+        ([node("data1", state="SHUTDOWN")], (), "data1 is SHUTDOWN"),
+        ([node("data1", state="OF_HADOOP_4")], (), "data1 is OF_HADOOP_4."),
+        ([node("data1", health="Healthy"), node("data2")], (), "data1 has not reported to the restarted"),
         ([node("data1", 2048, 2048)], (), "--memory 2048m"),
         ([node("data1", 0)], (), "--executors 1"),
         ([node("data1", vcores=1)], ("--cores", "4"), "--cores 1"),
         ([node("data1"), node("data2")], (), "queue's or the user's limit"),
-        ([], (), "start the NodeManagers"),
+        ([], (), "no NodeManager runs: tell the operator"),
     ],
 )
 def test_the_next_step_fits_the_cluster(nodes: list[dict[str, Any]], arguments: tuple[str, ...], advice: str) -> None:
-    assert advice in shortage(*nodes, arguments=arguments)
+    text = shortage(*nodes, arguments=arguments)
+    assert advice in text
+    assert "systemctl" not in text, "a data scientist starts no daemon"
 
 
 def test_other_applications_are_a_reason_to_wait() -> None:

@@ -5,7 +5,20 @@ from __future__ import absolute_import, division, print_function
 
 import re
 
+from ansible.module_utils.hadoop_dl_host.yarn_nodes import UNHEARD
+
 from tfos_submit import labels
+
+# NodeState of Hadoop 2.6 to 3.4, but RUNNING.
+STATES = {
+    "NEW": "is registering: wait.",
+    "UNHEALTHY": "is UNHEALTHY ({0}): ask the operator to repair that.",
+    "DECOMMISSIONING": "is being taken out of YARN by the operator.",
+    "DECOMMISSIONED": "was taken out of YARN by the operator.",
+    "LOST": "is LOST: it no longer reports. Ask the operator whether the host and its NodeManager run.",
+    "REBOOTED": "is restarting: wait.",
+    "SHUTDOWN": "is SHUTDOWN: its NodeManager was stopped. Ask the operator for how long.",
+}
 
 
 def each(options):
@@ -65,18 +78,21 @@ def places(node, options):
     return min(numbers + ([node["free_gpus"] // options.gpus] if options.gpus else []))
 
 
+def state_words(node):
+    """A sentence about a node that YARN gives nothing of."""
+    sentence = STATES.get(node["state"], "is %s." % node["state"])
+    if node["state"] == "RUNNING":
+        sentence = "has not reported to the restarted ResourceManager: ask the operator to restart its NodeManager."
+    health = node["health"] if node["state"] == "UNHEALTHY" else ""
+    return "%s %s" % (node["name"], sentence.format(health[:300].rstrip(". ;") or "YARN does not say why"))
+
+
 def remedies(options, nodes, running, executor_count):
     """The next steps that fit the cluster's state."""
-    usable = [node for node in nodes if node["state"] == "RUNNING"]
-    away = sorted(str(node["name"]) for node in nodes if node["state"] != "RUNNING")
-    steps = []
-    if away:
-        steps.append(
-            "bring back %s (systemctl status hadoop-yarn-nodemanager there, or the cluster's manager)."
-            % ", ".join(away)
-        )
+    usable = [node for node in nodes if node["state"] == "RUNNING" and node["health"] != UNHEARD]
+    steps = [state_words(node) for node in sorted(nodes, key=lambda node: str(node["name"])) if node not in usable]
     if not usable:
-        return steps or ["start the NodeManagers; yarn node -list -all shows them."]
+        return steps or ["no NodeManager runs: tell the operator; yarn node -list -all shows them."]
     largest, most_gpus = (max(node[name] for node in usable) for name in ("total_mb", "total_gpus"))
     if options.memory > largest:
         steps.append("ask for less memory than the largest node has: --memory %dm." % largest)

@@ -160,6 +160,7 @@ def node_summary(node):
     return {
         "name": node.get("nodeHostName") or node.get("id"),
         "state": node.get("state"),
+        "health": re.sub(r"\s+", " ", "%s" % (node.get("healthReport") or "")).strip(),
         "labels": entries(node, None, "nodeLabels"),
         "free_mb": int(node.get("availMemoryMB", 0)),
         "total_mb": int(node.get("availMemoryMB", 0)) + int(node.get("usedMemoryMB", 0)),
