@@ -15,7 +15,7 @@ import pytest
 from ansible.module_utils.hadoop_dl_host import yarn_cluster
 from resource_manager import ADDRESS, gpu_node
 from tfos_host import HADOOP, add_jars, app, executable, parsed, refusal, settings, start, submit, told
-from tfos_submit import hints, logs, options, outcome, spark, watch, yarn
+from tfos_submit import logs, options, outcome, spark, watch, yarn
 from tfos_submit.shortage import shortage as shortage_text
 
 
@@ -241,76 +241,6 @@ def test_other_applications_are_a_reason_to_wait() -> None:
     assert "1 other application is running" in shortage(node("data1", 0), running=1)
 
 
-@pytest.mark.parametrize(
-    ("said", "hint"),
-    [
-        (
-            "usage: mnist_spark.py [-h] [--format {csv2,tfr}]\nmnist_spark.py: error: argument --format: invalid choice: 'csv'\n",
-            "The script refused its arguments: argument --format: invalid choice: 'csv'",
-        ),
-        (
-            'java.io.IOException: Cannot run program "/opt/deeplearning/envs/tf-1/bin/python": error=2',
-            "no environment /opt/deeplearning/envs/tf-1",
-        ),
-        ("Required executor memory (9000 MB) is above the max threshold (8192 MB) of this cluster!", "8192 MB at most"),
-        ('Permission denied: user=anna, access=WRITE, inode="/models":hdfs', "anna have WRITE access to /models"),
-        ("Container killed by YARN for exceeding physical memory limits.", "--memory"),
-        # yahoo/TensorFlowOnSpark#282, #426
-        ("Container killed by YARN for exceeding memory limits. 8.2 GB of 8 GB physical memory used.", "--memory"),
-        ("exceeding memory limits. 116.8 GB of 60 GB virtual memory used. Consider boosting", "vmem-check-enabled"),
-        # reservation.py and TFSparkNode.py of TensorFlowOnSpark 1.4.4 and 2.2.5
-        ("Exception: timed out waiting for reservations to complete", "Not every executor started"),
-        ("Exception: Reservation server unable to bind to any ports, port_list = [40008]", "TFOS_SERVER_PORT"),
-        ("Exception: Timeout while feeding partition", "feed_timeout"),
-        # yahoo/TensorFlowOnSpark#454, #115; TensorFlow 2.15
-        ("(unable to get root cause for java.lang.NoClassDefFoundError)", "could not load the Hadoop client"),
-        ("UnimplementedError: File system scheme hdfs not implemented", "tensorflow_io"),
-        ("File system scheme 'hdfs' not implemented (file: 'hdfs://nn:8020/a')", "tensorflow_io"),
-        # apache/spark#19840, and worker.py of Spark 3.5 and 4.0
-        (
-            "Exception: Python in worker has different version 2.7 than that in driver 3.6, PySpark cannot run",
-            "Python 3.6, and an executor 2.7",
-        ),
-        (
-            "[PYTHON_VERSION_MISMATCH] Python in worker has different version (3, 9) than that in driver 3.11, PySpark",
-            "Python 3.11, and an executor (3, 9)",
-        ),
-        ("Python in worker has different version: 3.12 than that in driver: 3.13, PySpark", "an executor 3.12"),
-        # pyspark 2.4.8 on Java 17
-        (": java.lang.IllegalArgumentException: Unsupported class file major version 61", "Spark 2 requires Java 8"),
-        (
-            'java.io.IOException: Cannot run program "./deeplearning-environment/bin/python": error=2, No such file',
-            "the Python of this host, which --archive does not bring",
-        ),
-        # Said by Hadoop 3.3.6, Java 17 and TensorFlow 2.15.1 on the demo's cluster with Kerberos: without ticket, with a token that was
-        # cancelled, with a core-site.xml that does not ask for Kerberos, and with an empty krb5.conf.
-        ('Exception in thread "main" java.lang.IllegalArgumentException: Can\'t get Kerberos realm', "default_realm"),
-        ("Caused by: java.lang.IllegalArgumentException: KrbException: Cannot locate default realm", "default_realm"),
-        (
-            "org.apache.hadoop.ipc.RemoteException(org.apache.hadoop.security.token.SecretManager$InvalidToken): Token for real user: , can't be "
-            "found in cache",
-            "last checkpoint",
-        ),
-        ("ls: SIMPLE authentication is not enabled.  Available:[TOKEN, KERBEROS]", "core-site.xml"),
-        (
-            "org.apache.hadoop.security.AccessControlException: Client cannot authenticate via:[TOKEN, KERBEROS]",
-            "neither a ticket nor a token",
-        ),
-        (
-            "tensorflow.python.framework.errors_impl.UnknownError: hdfs://master1:8020/user/analyst/x; Unknown error 255",
-            "exception of libhdfs",
-        ),
-        # The words of KRB5KRB_AP_ERR_SKEW in libkrb5 1.20, and Java's with the number.
-        ("kinit: Clock skew too great while getting initial credentials", "chronyc tracking"),
-        ("Caused by: sun.security.krb5.KrbException: Clock skew too great (37)", "chronyc tracking"),
-        ("all is well", None),
-    ],
-)
-def test_known_failures_get_a_hint(said: str, hint: str | None) -> None:
-    sentences = hints.hints(said)
-    assert (len(sentences) == 1 and hint in sentences[0]) if hint else sentences == []
-
-
 def test_of_long_logs_the_ends_are_kept() -> None:
     text = "Container: container_1 on data1:45454\nLogType:stderr\nLogContents:\n"
     text += "".join(f"line {n}\n" for n in range(100))
@@ -351,7 +281,9 @@ def test_the_end_of_a_job_is_noticed_before_the_next_look_at_yarn(host: SimpleNa
 
 def test_a_job_that_fails_exits_with_1_and_explains(host: SimpleNamespace) -> None:
     host.yarn.application = app("FAILED", -1)
-    host.spark_submit("echo 'Container killed by YARN for exceeding memory limits' >&2; sleep 1; exit 7")
+    host.spark_submit(
+        "echo 'Container killed by YARN for exceeding memory limits. 8.2 GB of 8 GB physical memory used.' >&2; sleep 1; exit 7"
+    )
     completed = submit(host)
     assert completed.code == outcome.FAILED
     assert "hint: An executor used more memory than it asked for" in completed.error

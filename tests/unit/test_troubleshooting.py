@@ -24,7 +24,8 @@ def sentence(printed: str) -> str:
 
 def texts() -> list[str]:
     """Every text in the programs, with … for its placeholders."""
-    texts = []
+    texts = [f"{row.cause} {row.step}" for row in hints.table()]
+    texts = [re.sub(r"\{\d\}", "…", text) for text in texts]
     for path in (path for folder in PROGRAMS for path in sorted((REPOSITORY / folder).rglob("*.py"))):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):

@@ -27,14 +27,15 @@ def directories(role: Path) -> list[Path]:
 
 
 def modules(directory: Path) -> dict[str, Path]:
-    """The Python files of a program by their names in the archive."""
+    """The Python files of a program and its tables by their names in the archive."""
     sources = {"__main__": directory / "__main__.py"}
     for path in sorted(directory.glob("*/__init__.py")):
         sources |= host_code.package(path.parent)
-    return {
+    files = {
         name.replace(".", "/") + ("/__init__.py" if path.name == "__init__.py" else ".py"): path
         for name, path in sorted(host_code.complete(sources).items())
     }
+    return files | {f"{path.parent.name}/{path.name}": path for path in sorted(directory.glob("*/*.json"))}
 
 
 def pack(directory: Path) -> bytes:

@@ -3,39 +3,90 @@
 
 from __future__ import absolute_import, division, print_function
 
+import collections
 import re
 
-from tfos_submit.logs import DRIVER
+from tfos_submit.log_lines import CLOCK, clock_of, level_and_words, normal_lines
+from tfos_submit.logs import DRIVER, FRAME
 
-# Spark's log (24/11/24 00:15:28), Python's logging and TensorFlow's (2024-11-24 00:15:28).
-CLOCK = re.compile(r"^(?:20)?(\d\d)[-/](\d\d)[-/](\d\d)[ T](\d\d:\d\d:\d\d)")
-ERROR = re.compile(r"^\S+ \S+ (?:ERROR|FATAL) (.*)")
-# A Python traceback's last line is the first one after it without an indent.
+Error = collections.namedtuple("Error", "when container host words block")
+
 TRACEBACK = "Traceback (most recent call last):"
-EXCEPTION = re.compile(r"^(?:Caused by: )?[\w.$]+(?:Error|Exception|Interrupt|Failure)\b.*")
+EXCEPTION = re.compile(
+    r"^(?:Caused by: |Exception in thread \"[^\"]*\" )?[\w.$]+(?:Error|Exception|Interrupt|Failure)\b.*"
+)
 OURS = re.compile(r".*?(tfos-gpus: .*)")
-RANK = re.compile(r"^\[\d+\]<std(?:out|err)>:")  # Horovod puts it before what its processes print
-# What an executor says because another one failed, or because the job is ended.
-CONSEQUENCES = re.compile(
+ARGUMENTS = re.compile(r"^\S+\.py: error: .+")
+# Native code that ends its process, without a time: glibc, libstdc++, HotSpot, CPython, ld.so and bash print it.
+NATIVE = re.compile(
+    r"^(?:terminate called|# A fatal error has been detected by the Java|# There is insufficient memory|Fatal Python error|"
+    r"\*\*\* Error in|double free|free\(\): invalid|malloc\(\): |corrupted |.*: symbol lookup error: |"
+    r".*error while loading shared libraries: |.*\(required by |(?:\S+: line \d+: .*)?(?:Segmentation fault|Illegal instruction|Aborted)\b|"
+    r"(?:java\.lang\.|# java\.lang\.)OutOfMemoryError)"
+)
+# TensorFlow's own log: of F the process ends; E is printed by healthy processes as well.
+TENSORFLOW = re.compile(r"^(?:\S+ [\d:.]+: ([EF])|([EF])\d{4} [\d:.]+ +\d+) (\S+:\d+\] .*)")
+# YARN's kills are warnings of Spark's master.
+KILL = re.compile(
+    r"Exit (?:status|code):? (?:is )?(?!0\b)-?\d|exceeding .*memory limits|beyond .*memory limit|\bpreempted\b"
+)
+# Never a reason: what is said when the job is ended, or of an error that is printed elsewhere.
+EMPTY = re.compile(
     r"RECEIVED SIGNAL|self-exiting|[Dd]river .*(?:disassociated|disconnected|commanded)|Driver terminated|Shutdown hook|"
-    r"Connection (?:reset|refused)|Broken pipe|EOFError|BlockManager|TaskKilled|aborting job|User application exited|"
-    r"Horovod has been shut down"
+    r"aborting job|User application exited|TaskKilled|Exit (?:status|code):? (?:is )?143(?!.*beyond)"
+)
+# What an executor says because another one failed: the reason only if there is no other error.
+CONSEQUENCES = re.compile(
+    r"Connection (?:reset|refused)|Failed to connect to|Broken pipe|EOFError|EOFException|BlockManager|Horovod has been shut down|Job aborted due to|"
+    r"Python worker exited unexpectedly|check for exceptions on other nodes|ExecutorLostFailure|Max number of executor failures|"
+    r"Lost executor .*(?:[Ss]lave lost|worker lost|disassociated|heartbeat)|waiting for reservations|Uncaught exception in thread|"
+    r"User class threw exception|Exception thrown in awaitResult:?$"
+)
+# They say that a process died, not why: TensorFlow's last error line stands beside them.
+SYMPTOMS = re.compile(
+    r"worker exited|Exit (?:status|code)|OS Error|SIG[A-Z]+ \(|EOFException|Check failed|Unknown error 255"
 )
 
 
 def first_error(text):
     """Container, host, time and words; empty if no container has an error."""
-    errors = [error for error in map(error_of, containers(text)) if error]
-    if not errors:
+    first = next(iter(errors(text)), None)
+    if not first:
         return ""
-    # Of the same second, the driver's own is the consequence.
-    when, container, host, words = min(errors, key=lambda error: (error[0] or "~", bool(re.search(DRIVER, error[1]))))
-    return "%s on %s%s: %s" % (container, host, " at " + when.split(" ")[1] if when else "", words[:500])
+    when = first.when.split(" ")[-1]
+    place = "%s on %s" % (first.container, first.host) if first.container else "the driver"
+    return "%s%s: %s" % (place, " at " + when if when else "", first.words[:500] + beside(first, text))
+
+
+def errors(text):
+    """Those that may be the reason, the first one first; consequences only if there is nothing else."""
+    everything = [error for container in containers(text) for error in errors_of(container)]
+    reasons = [error for error in everything if not CONSEQUENCES.search(error.words)]
+    # Of the same second, the driver's own is the consequence; in a container the lines are in order.
+    return sorted(
+        reasons or everything,
+        key=lambda error: (error.when or "~", not error.container or bool(re.search(DRIVER, error.container))),
+    )
+
+
+def beside(first, text):
+    """TensorFlow's last error line of the process that died without saying why."""
+    if not SYMPTOMS.search(first.words):
+        return ""
+    names = re.findall(r"container_\w+", first.words) or [first.container]
+    lines = [
+        match.group(3)
+        for name, _, lines in containers(text)
+        if name in names
+        for match in map(TENSORFLOW.match, lines)
+        if match and "E" in match.groups()[:2]
+    ]
+    return " (TensorFlow's last error line there: %s)" % lines[-1][:300] if lines else ""
 
 
 def containers(text):
-    """(container, host, lines) of each log; a container has a header for every file. Standard output has the driver's tracebacks."""
-    name, kind, bodies = None, None, {}
+    """(container, host, lines) of each log; a container has a header for every file. Lines before the first header are the driver's."""
+    name, kind, bodies = ("", ""), "stderr", collections.OrderedDict()
     for line in text.splitlines():
         header = re.match(r"^Container: (\S+) on (\S+)", line)
         start = re.match(r"^LogType: ?(\S+)", line)
@@ -43,47 +94,81 @@ def containers(text):
             name, kind = header.groups(), None
         elif start:
             kind = start.group(1)
-        elif name and kind and kind.startswith(("stderr", "stdout")):
-            bodies.setdefault((name, kind), []).append(RANK.sub("", line))
-    return [(container, re.sub(r"[_:]\d+$", "", host), lines) for ((container, host), _), lines in bodies.items()]
+        elif kind and kind.startswith(("stderr", "stdout")) and not FRAME.match(line):
+            bodies.setdefault((name, kind), []).append(line)
+    return [
+        (container, re.sub(r"[_:]\d+$", "", host), normal_lines(lines))
+        for ((container, host), _), lines in bodies.items()
+    ]
 
 
-def error_of(container):
-    """(time, container, host, words) of the first error that is no consequence; None if there is none."""
+def errors_of(container):
+    """The errors of one log, in its order."""
     name, host, lines = container
-    when = ""
-    for number, line in enumerate(lines):
-        clock = CLOCK.match(line)
-        if clock:
-            when = "%s-%s-%s %s" % clock.groups()
+    when, found, number = "", [], 0
+    while number < len(lines):
+        when = clock_of(lines[number]) or when
         words = error_at(lines, number)
-        if words and not CONSEQUENCES.search(words):
-            return when, name, host, words
-    return None
+        end = block_end(lines, number) if words else number + 1
+        if words and not EMPTY.search(words) and not (EMPTY.search(lines[number]) and CONSEQUENCES.search(words)):
+            found.append(Error(when, name, host, words, [words] + lines[number:end]))
+        # What stands below an error belongs to it.
+        number = end if level_and_words(lines[number])[0] else number + 1
+    return found
+
+
+def block_end(lines, number):
+    """The first line below that begins another message, or is far below."""
+    last = min(len(lines), number + 400)
+    return next((index for index in range(number + 1, last) if CLOCK.search(lines[index][:60])), last)
 
 
 def error_at(lines, number):
     """What a line that begins an error has to say: a traceback's last line rather than the sentence above it."""
     line = lines[number]
-    own_error, error = OURS.match(line), ERROR.match(line)
+    own_error, tensorflow = OURS.match(line), TENSORFLOW.match(line)
+    level, words = level_and_words(line)
     if own_error:
         return own_error.group(1)
-    if error:
-        return exception_after(lines[number + 1 :]) or error.group(1)
-    if line.rstrip() == TRACEBACK:
-        return exception_after(lines[number:])
-    return ""
+    if tensorflow:
+        return tensorflow.group(3) if "F" in tensorflow.groups()[:2] else ""
+    if level in ("ERROR", "FATAL"):
+        return exception_after(lines[number + 1 : block_end(lines, number)]) or joined([words] + lines[number + 1 :])
+    if level == "WARN" and KILL.search(words):
+        return words
+    if NATIVE.match(line):
+        return native(lines[number : number + 12])
+    if line.rstrip() == TRACEBACK or line.startswith('Exception in thread "'):
+        return exception_after(lines[number : block_end(lines, number)])
+    return line.strip() if ARGUMENTS.match(line) else ""
+
+
+def native(lines):
+    """A native death with the lines that say which."""
+    more = [line for line in lines[1:] if re.match(r"^\s+what\(\):|^#\s+(?:SIG|[CVJj]\s+\[)", line)]
+    return " ".join(line.strip(" #") for line in [lines[0]] + more)
+
+
+def joined(lines):
+    """A sentence with its reason where that stands on the lines below."""
+    words, rest = lines[0].strip(), [line.strip() for line in lines[1:] if line.strip()]
+    while (
+        rest and len(words) < 500 and (re.search(r"(?::|root error\(s\) found\.)$", words) or rest[0].startswith(": "))
+    ):
+        if CLOCK.search(rest[0][:60]) or re.match(r"at |File \"", rest[0]):
+            break
+        words += " " + re.sub(r"^: ", "", rest.pop(0))
+    return words
 
 
 def exception_after(lines):
-    """The exception that the lines below an error are about, up to the next line with a time."""
-    end = next((index for index, line in enumerate(lines) if CLOCK.match(line)), len(lines))
-    lines = lines[:end]
+    """The exception that the lines of an error are about."""
     starts = [index for index, line in enumerate(lines) if line.rstrip().endswith(TRACEBACK)]
     if starts:
-        exception_lines = [line for line in lines[starts[0] + 1 :] if line[:1].strip()]
-        return exception_lines[0].strip() if exception_lines else ""
-    exceptions = [line.strip() for line in lines if EXCEPTION.match(line)]
-    if not exceptions:
+        ends = [index for index in range(starts[0] + 1, len(lines)) if lines[index][:1].strip()]
+        return joined(lines[ends[0] :]) if ends else ""
+    numbers = [index for index, line in enumerate(lines) if EXCEPTION.match(line)]
+    if not numbers:
         return ""
-    return exceptions[-1 if exceptions[0].endswith(" awaitResult:") else 0]  # what it waited for is below
+    awaited = len(numbers) > 1 and lines[numbers[0]].rstrip().endswith(" awaitResult:")  # what it waited for is below
+    return re.sub(r"^Caused by: ", "", joined(lines[numbers[awaited] :]))

@@ -13,6 +13,10 @@ NO_LOGS = (
     "the containers' logs could not be read: %s has ended and YARN collects no logs, or has not yet. Try: yarn logs -applicationId %s; "
     "without log aggregation (yarn.log-aggregation-enable) they lie in yarn.nodemanager.log-dirs on the nodes."
 )
+# What `yarn logs` prints around the files.
+FRAME = re.compile(
+    r"^(?:LogLastModifiedTime|Log Upload Time|LogLength|Log ?Contents|LogAggregationType|[=*]{20,}$|End of LogType)"
+)
 LOG_LINES = 60  # of each container's log are printed after a failure
 
 
@@ -37,10 +41,7 @@ def shorten_logs(text, lines=LOG_LINES):
             body = []
             kind = start.group(1) if start else None
             container = "%s on %s" % header.groups() if header else container
-        elif re.match(
-            r"^(LogLastModifiedTime|Log Upload Time|LogLength|Log ?Contents|LogAggregationType|[=*]{20,}$|End of LogType)",
-            line,
-        ):
+        elif FRAME.match(line):
             continue
         else:
             body.append(line)

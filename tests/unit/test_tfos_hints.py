@@ -1,0 +1,156 @@
+"""tfos-submit's table of known errors, and the reader of containers' logs. Every text is a whole sentence as printed; its source is beside it."""
+
+from __future__ import annotations
+
+import pytest
+from resource_manager import collected
+from tfos_submit import hints
+from tfos_submit.first_error import first_error
+
+ROWS = hints.table()
+SENTENCES = [(row, seen) for row in ROWS for seen in [row.seen, *(also[0] for also in row.also)]]
+NAME = "container_1_0001_01_000002"
+
+
+def log(*lines: str, kind: str = "stderr", container: str = NAME) -> str:
+    return collected((container, "data1", kind, "\n".join(lines) + "\n"))
+
+
+@pytest.mark.parametrize(("row", "seen"), SENTENCES, ids=[seen[:60] for _, seen in SENTENCES])
+def test_a_sentence_gets_the_hint_of_its_row_alone(row: hints.Row, seen: str) -> None:
+    expected = [hints.sentence(row, row.pattern.search(seen))]
+    assert hints.hints(seen) == expected
+    assert "{" not in expected[0]
+    assert hints.hints(log("26/11/24 00:48:58 ERROR Executor: Exception in task 0.0", seen)) == expected
+
+
+@pytest.mark.parametrize("row", ROWS, ids=[row.seen[:60] for row in ROWS])
+def test_a_row_is_complete(row: hints.Row) -> None:
+    assert row.source
+    assert row.cause.rstrip(":").endswith((".", "}")) or row.cause.endswith(":"), row.cause
+    assert row.step or row.cause.endswith("{0}")
+
+
+def test_what_is_well_has_no_hint() -> None:
+    assert hints.hints("all is well") == []
+    healthy = "26/11/24 00:48:58 INFO RetryInvocationHandler: Operation category READ is not supported in state standby"
+    assert hints.hints(log(healthy)) == []
+
+
+def test_a_row_that_names_the_cause_is_before_one_that_names_the_end() -> None:
+    lines = (
+        "libcublas.so.9.0: cannot open shared object file",
+        "26/11/24 00:48:58 ERROR X: Python worker exited unexpectedly",
+    )
+    assert hints.hints(log(*lines)) == hints.hints("libcublas.so.9.0: cannot open shared object file")
+
+
+EXCEPTION = "org.apache.spark.SparkException: Python worker exited unexpectedly (crashed)"
+LAYOUTS = (
+    "26/11/24 00:48:58 ERROR Executor: {}",
+    "2026-11-24 00:48:58 ERROR Executor:91 - {}",
+    "2026-11-24 00:48:58,297 ERROR [Executor task launch worker-0] org.apache.spark.executor.Executor: {}",  # CDH
+    "[2026-11-24 00:48:58.344] [ERROR] [worker 2] [org.apache.spark.executor.Executor] >>> msg={}",  # yahoo/TensorFlowOnSpark#391
+    '{{"ts":"2026-11-24T00:48:58.344Z","level":"ERROR","msg":"{}","logger":"Executor"}}',  # Spark 4
+)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_an_error_is_one_in_every_layout(layout: str) -> None:
+    words = first_error(log("26/11/24 00:48:50 INFO Executor: state ERROR", layout.format("it broke")))
+    assert words.startswith(f"{NAME} on data1 at 00:48:58: ")
+    assert words.endswith("it broke")
+
+
+@pytest.mark.parametrize("prefix", ["[1]<stderr>:", "[1,0]<stderr>:", "[1,0]<stderr>: "])
+def test_the_prefixes_of_horovod_and_mpi_are_no_words(prefix: str) -> None:
+    lines = ("Traceback (most recent call last):", '  File "a.py", line 1', "ValueError: it broke")
+    assert first_error(log(*(prefix + line for line in lines))).endswith(": ValueError: it broke")
+
+
+@pytest.mark.parametrize(
+    ("lines", "words"),
+    [
+        # yahoo/TensorFlowOnSpark#277
+        (
+            ("2026-11-24 00:48:57.1: F tensorflow/core/kernels/conv_ops.cc:712] Check failed: stream->ok()",),
+            "Check failed",
+        ),
+        (("F0000 00:00:1732.1 12345 cuda_dnn.cc:83] Check failed: x",), "Check failed"),  # TensorFlow 2.17
+        # tensorflow/tensorflow#34704
+        (
+            (
+                "# A fatal error has been detected by the Java Runtime Environment:",
+                "#",
+                "#  SIGSEGV (0xb) at pc=0x00, pid=6",
+            ),
+            "SIGSEGV",
+        ),
+        (
+            ("terminate called after throwing an instance of 'gloo::IoException'", "  what():  closed by peer"),
+            "closed by peer",
+        ),
+        (("python: symbol lookup error: /x/libhdfs.so: undefined symbol: JNI",), "undefined symbol: JNI"),
+        (("Fatal Python error: Segmentation fault",), "Segmentation fault"),
+    ],
+)
+def test_a_native_death_is_before_the_worker_that_exited(lines: tuple[str, ...], words: str) -> None:
+    text = log(*lines, "26/11/24 00:48:58 ERROR Executor: Exception in task 0.0", EXCEPTION)
+    assert words in first_error(text)
+
+
+def test_an_error_line_of_tensorflow_stands_beside_the_death_and_is_no_error_itself() -> None:
+    line = "2026-11-24 00:48:57.1: E tensorflow/stream_executor/cuda/cuda_dnn.cc:385] could not create cudnn handle"
+    assert first_error(log(line)) == ""
+    text = first_error(log(line, "26/11/24 00:48:58 ERROR Executor: Exception in task 0.0", EXCEPTION))
+    assert text.index("exited unexpectedly") < text.index("could not create cudnn handle")
+    kill = f"26/11/24 00:48:58 WARN YarnAllocator: Container from a bad node: {NAME} on host: data1. Exit status: 134."
+    text = log(line) + log(kill, container="container_1_0001_01_000001")
+    assert "could not create cudnn handle" in first_error(text)
+
+
+@pytest.mark.parametrize(
+    ("kill", "is_reason"),
+    [
+        (
+            "Container from a bad node: c on host: data2. Exit status: 137. Diagnostics: Container killed on request.",
+            True,
+        ),
+        ("Container killed by YARN for exceeding memory limits. 8.3 GB of 8 GB physical memory used.", True),
+        (
+            "Container marked as failed: c on host: data2. Exit status: 143. Diagnostics: Container killed on request.",
+            False,
+        ),
+        ("Unable to load native-hadoop library for your platform", False),
+    ],
+)
+def test_a_kill_that_yarn_warns_of_is_an_error(kill: str, is_reason: bool) -> None:
+    assert (kill[:40] in first_error(log(f"26/11/24 00:48:58 WARN YarnAllocator: {kill}"))) is is_reason
+
+
+def test_the_only_error_is_one_although_it_mostly_follows_from_others() -> None:
+    refused = (
+        "Traceback (most recent call last):",
+        "  File x",
+        "ConnectionRefusedError: [Errno 111] Connection refused",
+    )
+    text = log("26/11/24 00:48:58 ERROR Executor: Exception in task 0.0", *refused)
+    assert first_error(text).endswith("Connection refused")
+    other = log("26/11/24 00:48:59 ERROR Executor: it broke", container="container_1_0001_01_000003")
+    assert first_error(text + other).endswith("it broke")
+
+
+def test_the_reason_on_the_next_line_belongs_to_the_error() -> None:
+    lines = ("Traceback (most recent call last):", '  File "a.py"', "py4j.protocol.Py4JJavaError: An error occurred.")
+    text = log(*lines, ": java.net.ConnectException: Call From edge1 to localhost:8020 failed", "\tat x", kind="stdout")
+    assert first_error(text).endswith(
+        "An error occurred. java.net.ConnectException: Call From edge1 to localhost:8020 failed"
+    )
+
+
+def test_what_spark_printed_on_this_host_is_the_drivers() -> None:
+    said = "26/11/24 00:48:58 INFO SparkContext: up\nTraceback (most recent call last):\n  File x\nKeyError: 'mine'\n"
+    assert (
+        first_error(said + log("26/11/24 00:48:59 ERROR X: RECEIVED SIGNAL TERM"))
+        == "the driver at 00:48:58: KeyError: 'mine'"
+    )
