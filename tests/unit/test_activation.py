@@ -146,3 +146,28 @@ def test_after_a_switch_that_one_host_failed_the_others_are_back_at_what_they_ha
     assert not (cluster / "data2" / "CURRENT.txt").is_symlink()
     assert "data2 is back at no active environment." in output
     assert os.readlink(cluster / "edge1" / "current") == f"envs/{OLD}"
+
+
+def test_no_host_switches_to_an_environment_that_fails_a_question_of_the_suite(cluster):
+    """What is installed here is no TensorFlow. `verify_parts` is all that the hosts are asked about."""
+    switch = PLAYS.splitlines()[-1]
+    verified = PLAYS.replace(switch, switch.replace("activate.yml", "verify_environment.yml") + "\n" + switch)
+    (cluster / "site.yml").write_text(verified, encoding="utf-8")
+    (cluster / "data2" / "current").unlink()  # its first installation
+    values = {
+        "verify_environment": "{{ environment_path }}",
+        "verify_stack": {},
+        "verify_python": "",
+        "verify_gpu_count": 0,
+    }
+    values |= {
+        "verify_become": False,
+        "verify_report_directory": str(cluster / "report"),
+        "verify_parts": ["environment"],
+    }
+    code, output = run(cluster, **values)
+    assert code == 2, output
+    assert not (cluster / "data2" / "current").is_symlink()
+    assert {os.readlink(cluster / name / "current") for name in ("data1", "edge1", "cdsw1")} == {"envs/old"}
+    assert "FAILED on data2: tensorflow multiplies matrices" in output
+    assert "No host switched to it: what was active is unchanged." in output

@@ -51,7 +51,7 @@ def test_what_serves_several_components_is_not_left_out_with_one_of_them() -> No
     """--skip-tags leaves out what has one of its tags: a lock, a record, a check of the login. No switch without all of an environment is right."""
     names = {*COMPONENTS, *COMPONENTS["environment"].roles}
     layers = [(layer, names & set(item.get("tags") or ())) for layer, path in PATHS.items() for item in tasks_in(path)]
-    assert {layer for layer, tags in layers if len(tags) > 1} == {"activate"}
+    assert {layer for layer, tags in layers if len(tags) > 1} == {"activate", "verify_environment"}
 
 
 def test_verify_asks_the_hosts_that_have_something_to_verify() -> None:

@@ -56,6 +56,25 @@ def test_a_playbook_plans_before_it_addresses_hosts(path: Path) -> None:
     assert [name for name in first.get("vars", {}) if not name.startswith("preflight_")] == []
 
 
+def layers_of(path: Path) -> list[str]:
+    """All layers that a playbook imports, also those of its layers, in their order."""
+    imported = [
+        play.get("ansible.builtin.import_playbook") for play in yaml.safe_load(path.read_text(encoding="utf-8"))
+    ]
+    parts = [[path.parent / name, *layers_of(path.parent / name)] for name in imported if name]
+    return [str(getattr(part, "stem", part)) for layers in parts for part in layers]
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in PLAYBOOKS if "activate" in layers_of(path)], ids=lambda path: path.stem
+)
+def test_an_environment_is_verified_before_a_host_switches_to_it(path: Path) -> None:
+    layers = layers_of(path)
+    switches = [index for index, layer in enumerate(layers) if layer in ("activate", "canary")]
+    changes = [index for index, layer in enumerate(layers) if layer in ("gpu", "frameworks", "hadoop")]
+    assert max(changes) < layers.index("verify_environment") < min(switches)
+
+
 # Playbooks that begin alike refuse alike: one that begins with the plan, and those without it.
 BEGINNINGS = [
     REPOSITORY / "playbooks" / "site.yml",
