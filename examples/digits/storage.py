@@ -15,6 +15,8 @@ import xml.etree.ElementTree as ElementTree
 
 import digits
 
+MAPR_CLUSTERS = "/opt/mapr/conf/mapr-clusters.conf"  # a line for each cluster, which begins with its name
+
 
 def tensorflow():
     """TensorFlow with HDFS, if it can: up to 2.5 it is built in, later importing tensorflow_io registers it."""
@@ -162,9 +164,9 @@ def demand(accuracy, minimum):
 def address(text):
     """A directory's address as an argument, hdfs:/// with the cluster's own NameNode written out.
 
-    TensorFlow takes an address without a NameNode for the local file system, and says nothing.
+    TensorFlow takes an address without a NameNode for the local file system, and says nothing. MapR's is where its file system is mounted.
     """
-    if not text.startswith("hdfs:///"):
+    if not text.startswith(("hdfs:///", "maprfs:///")):
         return text.rstrip("/")
     path = os.path.join(os.environ.get("HADOOP_CONF_DIR", "/etc/hadoop/conf"), "core-site.xml")
     try:
@@ -176,6 +178,9 @@ def address(text):
         )
     conf = dict(((entry.findtext("name") or "").strip(), (entry.findtext("value") or "").strip()) for entry in entries)
     default = conf.get("fs.defaultFS") or conf.get("fs.default.name") or ""
+    if default.startswith("maprfs://"):
+        with open(MAPR_CLUSTERS) as handle:
+            return "/mapr/" + handle.read().split()[0] + text.partition("://")[2].rstrip("/")
     if not default.startswith("hdfs://"):
         raise argparse.ArgumentTypeError(
             "the NameNode is required, but %s has %r as fs.defaultFS; write it: hdfs://namenode:8020/user/me"

@@ -26,11 +26,15 @@ yarn: {description: "version, nodes, running (label -> nodes), applications, man
 import os
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.hadoop_dl_host import host_yarn, yarn_admin, yarn_exclude, yarn_nodes
+from ansible.module_utils.hadoop_dl_host import host_yarn, mapr, yarn_admin, yarn_exclude, yarn_nodes
 from ansible.module_utils.hadoop_dl_host.kerberos_login import NoLogin
 
 
 def answer(params, addresses):
+    if os.path.exists(mapr.CLUSTERS):
+        raise yarn_exclude.Unusable(
+            "A drain requires Hadoop's own file of excluded nodes, but MapR's Warden runs the services here. Drain the host by MapR's means."
+        )
     manager = next((name for name, path in host_yarn.MANAGERS if os.path.exists(path)), None)
     recorded = yarn_exclude.recorded(params["record"])
     excluded = set() if manager else yarn_exclude.names(yarn_exclude.read(yarn_exclude.place(params["conf_dir"])))

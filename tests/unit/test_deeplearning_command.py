@@ -173,6 +173,7 @@ def test_of_several_the_active_one_is_meant_and_without_it_all_are_named(tmp_pat
         (["tensorboard", "--bind_all", "."], 2, "--bind_all is requested"),
         (["tensorboard", "--port", "65536", "."], 2, "a port from 1 to 65535 is required, but this is '65536'"),
         (["tensorboard", "missing"], 3, "missing does not exist"),
+        (["tensorboard", "maprfs:///runs"], 3, "/mapr/runs does not exist"),  # no cluster of MapR is known here
         (["tensorboard", "--stack", "tf1.15", "."], 3, "has none"),
         (["tensorboard", "viewfs:///runs"], 3, "viewfs://NAMENODE/runs"),  # the configuration has no NameNode of it
     ],

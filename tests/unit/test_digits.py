@@ -193,6 +193,16 @@ def test_an_address_without_a_namenode_gets_the_clusters(storage: ModuleType, wr
     assert storage.address(written) == meant
 
 
+@pytest.mark.parametrize("written", ["hdfs:///user/me/", "maprfs:///user/me"])
+def test_an_address_on_mapr_is_where_its_file_system_is_mounted(
+    storage: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, written: str
+) -> None:
+    write_settings(tmp_path / "core-site.xml", {"fs.defaultFS": "maprfs:///"})
+    (tmp_path / "clusters").write_text("one secure=true n1:7222\ntwo n2:7222\n", "utf-8")
+    monkeypatch.setattr(storage, "MAPR_CLUSTERS", str(tmp_path / "clusters"))
+    assert storage.address(written) == "/mapr/one/user/me"
+
+
 def test_without_a_configuration_the_namenode_is_asked_for(storage: ModuleType, tmp_path: Path) -> None:
     (tmp_path / "core-site.xml").unlink()
     with pytest.raises(argparse.ArgumentTypeError, match="the NameNode is required"):

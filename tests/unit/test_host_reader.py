@@ -59,6 +59,30 @@ def test_hadoop_distributions_are_known_by_their_places(tmp_path: Path, home: st
     assert (hadoop["distribution"], hadoop["home"], hadoop["version"]) == (distribution, home, "2.6.0-cdh5.16.2")
 
 
+@pytest.mark.parametrize(
+    ("mounts", "place"),
+    [
+        ("localhost:/mapr /mapr nfs rw,vers=3 0 0", "/mapr/one"),
+        ("posix-client-basic /mapr fuse.posix-client-basic rw 0 0", "/mapr/one"),
+        ("node1:/mapr/one /mapr/one nfs4 rw 0 0", "/mapr/one"),
+        ("node1:/mapr/two /mapr/two nfs4 rw 0 0", None),
+        ("/dev/sda1 /mapr ext4 rw 0 0", None),
+        ("localhost:/mapr /mapr nfs rw 0 0\ntmpfs /mapr tmpfs rw 0 0", None),
+        ("", None),
+    ],
+)
+def test_the_file_system_of_mapr_is_a_directory_where_it_is_mounted(
+    tmp_path: Path, mounts: str, place: str | None
+) -> None:
+    files = {"/opt/mapr/hadoop/hadoop-2.7.0/bin/hadoop": "", "/proc/mounts": f"proc /proc proc rw 0 0\n{mounts}\n"}
+    write(tmp_path, files)
+    assert host_reader.read(str(tmp_path))["mapr_mount"] is None, "without the cluster's name"
+    write(
+        tmp_path, {"/opt/mapr/conf/mapr-clusters.conf": "one secure=true n1:7222 n2:7222\ntwo secure=false n3:7222\n"}
+    )
+    assert host_reader.read(str(tmp_path))["mapr_mount"] == place
+
+
 def test_what_the_roles_recorded_of_cuda_is_read_as_far_as_it_is_whole(tmp_path: Path) -> None:
     items = [{"version": "7.6.5.32", "cuda": "10.0", "more": 1}]
     records = {

@@ -18,7 +18,7 @@ from typing import Any
 import host_modules
 import pytest
 import python_files
-from ansible.module_utils.hadoop_dl_host import yarn_cluster, yarn_exclude, yarn_nodes
+from ansible.module_utils.hadoop_dl_host import mapr, yarn_cluster, yarn_exclude, yarn_nodes
 from resource_manager import ANSWERS, gpu_node, write_settings
 
 from hadoop_dl.data import yarn_nodes as decisions
@@ -372,6 +372,13 @@ def test_what_a_real_resourcemanager_answers_is_read(site: Site, ask: Ask) -> No
     assert (answer.version, dict(answer.running)) == ("3.3.6", {"": 1})
     assert "(dr.who: nightly training)" in decisions.waiting("data1", answer, 60)
     assert decisions.drain_problem("data1", answer) is None
+
+
+def test_a_drain_on_mapr_is_refused(tmp_path: Path, ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "mapr-clusters.conf").touch()
+    monkeypatch.setattr(mapr, "CLUSTERS", str(tmp_path / "mapr-clusters.conf"))
+    with pytest.raises(yarn_exclude.Unusable, match="but MapR's Warden runs the services here"):
+        ask(lambda _url: "{}")
 
 
 def test_hadoop_2_7_is_not_asked_for_states_that_it_does_not_know(ask: Ask) -> None:

@@ -80,13 +80,30 @@ def test_a_bare_data_node_needs_everything_a_data_node_has() -> None:
     assert needs(plan.make_plan([make_host()], REPOSITORY)) == EVERYTHING
 
 
-def test_a_mapr_host_is_told_that_tensorflow_does_not_read_its_file_system() -> None:
-    mapr = changed_node(hadoop={**NODE["hadoop"], "distribution": "mapr", "version": "2.7.0-mapr-1808"})
-    plan_ = plan.make_plan([make_host(node=mapr)], REPOSITORY)
+def mapr_host(group: str = "data_nodes", mount: str | None = "/mapr/one", **inputs: Any) -> plan_model.Host:
+    hadoop = {**NODE["hadoop"], "distribution": "mapr", "version": "3.3.4.0-eep-912"}
+    return make_host(groups=(group,), node=changed_node(hadoop=hadoop, mapr_mount=mount), **inputs)
+
+
+def test_a_host_of_mapr_is_installed_if_its_file_system_is_mounted() -> None:
+    plan_ = plan.make_plan([mapr_host()], REPOSITORY)
     assert plan_.problems == []
     assert any("maprfs://" in warning for warning in plan_.warnings)
-    host = make_host(node=mapr, deeplearning_request={"tensorflow": "1.15", "hdfs": True})
-    assert any("maprfs://" in problem for problem in plan.make_plan([host], REPOSITORY).problems)
+
+
+@pytest.mark.parametrize(
+    ("host", "problem"),
+    [
+        ({"mount": None}, "MapR's file system must be mounted at /mapr/CLUSTER"),
+        ({"group": "edge_nodes"}, "jobs require the site's Spark"),
+        ({"deeplearning_request": {"tensorflow": "1.15", "hdfs": True}}, "is maprfs://"),
+        ({"deeplearning_request": {"tensorflow": "1.15", "yarn_gpu": True}}, "MapR's Warden"),
+        ({"yarn_gpu": True}, "yarn_gpu requires Hadoop's own services, but MapR's Warden"),
+        ({"upgrade_drain": True}, "upgrade_drain requires Hadoop's own services, but MapR's Warden"),
+    ],
+)
+def test_what_is_not_for_mapr_is_refused_with_the_reason(host: dict[str, Any], problem: str) -> None:
+    assert any(problem in sentence for sentence in plan.make_plan([mapr_host(**host)], REPOSITORY).problems)
 
 
 def test_an_edge_node_also_gets_the_spark_client() -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import runpy
 import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import ansible_programs
@@ -147,6 +149,20 @@ OF_YARN: dict[str, tuple[str, int, int, str, dict[str, str]]] = {
     "it leaves": ("data1", 0, 0, "", {RUNS: "should have the node data1 RUNNING, but has it DECOMMISSIONING"}),
     "no node": ("data9", 0, 0, "", dict.fromkeys(ABOUT_YARN, "has none with the name data9")),
 }
+
+
+@pytest.mark.parametrize(("default", "root"), [("hdfs://one", "hdfs://one/"), ("maprfs:///", "/mapr/one/")])
+def test_the_root_of_the_file_system_is_listed_where_tensorflow_reads_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, default: str, root: str
+) -> None:
+    write_settings(tmp_path / "core-site.xml", {"fs.defaultFS": default})
+    (tmp_path / "clusters").write_text("one secure=true n1:7222\n", "utf-8")
+    gfile = SimpleNamespace(listdir=lambda path: [path])
+    monkeypatch.setitem(sys.modules, "tensorflow", SimpleNamespace(io=SimpleNamespace(gfile=gfile)))
+    monkeypatch.setenv("HADOOP_CONF_DIR", str(tmp_path))
+    questions = runpy.run_path(str(QUESTIONS))
+    monkeypatch.setitem(questions["hdfs"].__globals__, "MAPR_CLUSTERS", str(tmp_path / "clusters"))
+    assert questions["hdfs"]() == [root]
 
 
 @pytest.mark.parametrize(("name", "offered", "promised", "label", "failures"), OF_YARN.values(), ids=OF_YARN)

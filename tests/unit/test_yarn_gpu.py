@@ -369,8 +369,9 @@ def test_a_resourcemanager_without_the_schedulers_file_is_refused() -> None:
     assert about(made(data(), master(found(capacity_scheduler=None))).problems, "capacity-scheduler.xml must be there")
 
 
-def of_hadoop(version: str, manager: str | None = None) -> dict[str, Any]:
-    return found(node=changed_node(hadoop={**NODE["hadoop"], "version": version}), manager=manager)
+def of_hadoop(version: str, manager: str | None = None, distribution: str = "apache") -> dict[str, Any]:
+    hadoop = {**NODE["hadoop"], "version": version, "distribution": distribution}
+    return found(node=changed_node(hadoop=hadoop), manager=manager)
 
 
 @MANAGED
@@ -395,6 +396,7 @@ def test_hadoop_that_schedules_no_gpus_is_refused_whoever_owns_its_files(
     )
     assert bool(problems) is not ok
     assert ok or about(answer.warnings, "owns Hadoop's files") == [], "no instruction to the contrary"
+    assert ok or about(answer.warnings, "data1: GPUs under YARN need another configuration") == []
     assert bool(answer.hosts["data1"]["yarn_node"]) is ok, "verify demands no GPU of it"
 
 
@@ -410,7 +412,8 @@ def test_the_table_of_distributions_is_what_the_plan_does() -> None:
         for version in hadoops.split(", "):
             versions |= {(name.split()[0].lower(), version) for name in names.split(", ")}
             for manager in yarn.MANAGERS if does == "refused" else [MANAGERS.get(product)]:
-                answer = made(data(of_hadoop(version, manager)), master())
+                node = of_hadoop(version, manager, "mapr" if names == "MapR" else "apache")
+                answer = made(data(node), master())
                 assert bool(about(answer.problems, "data1: yarn_gpu requires Hadoop")) is (does == "refused"), version
                 assert bool(about(answer.warnings, "owns Hadoop's files")) is bool(product), version
                 assert ("yarn_gpu" in answer.hosts["data1"]["needs"]) is (does == "configured"), version

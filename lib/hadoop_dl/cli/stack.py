@@ -195,7 +195,7 @@ def both(name: str, first: str, second: str) -> str:
 
 def newer_line(request: dict[str, Any], resolution: Resolution) -> str:
     """A message about a newer TensorFlow that also meets the request, but reads no HDFS or has no lock."""
-    if resolution.newer:
+    if resolution.newer and not resolution.on_mapr:
         return f"Newer, but TensorFlow reads no HDFS: {resolution.newer}. Spark can feed it the data (docs/stacks.md)."
     wheel = newest_wheel(request, gpu="cuda" in resolution.stack) if resolution.name else None
     if wheel is None or version(wheel.version) <= version(resolution.stack["tensorflow"]):

@@ -12,8 +12,8 @@ from hadoop_dl.resolver.request import arguments
 from hadoop_dl.resolver.versions import listed, version
 
 
-def summary(stack: Mapping[str, Any]) -> str:
-    """The versions of a stack in one sentence."""
+def summary(stack: Mapping[str, Any], on_mapr: bool = False) -> str:
+    """The versions of a stack in one sentence. on_mapr: where no HDFS is."""
     parts = [
         f"TensorFlow {stack['tensorflow']} ({stack['tensorflow_package']}) on Python {texts(stack['python'], 'or')}"
     ]
@@ -32,7 +32,8 @@ def summary(stack: Mapping[str, Any]) -> str:
     if "pyspark" in stack:
         java = f" (Java {texts(stack['java'], 'or')})" if stack.get("java") else ""
         parts.append(f"Spark {stack['pyspark']}{java}")
-    read = [name for key, name in (("hdfs", "HDFS"), ("kafka", "Kafka")) if stack.get(key)]
+    hdfs = [] if on_mapr else ["HDFS"] * bool(stack.get("hdfs"))
+    read = hdfs + ["Kafka"] * bool(stack.get("kafka"))
     return ", ".join(parts) + (f"; reads {listed(read)}" if read else "; reads neither HDFS nor Kafka")
 
 
@@ -69,10 +70,10 @@ def answer_text(resolution: Resolution, explain: bool, newer: str = "") -> str:
         lines += ["Unsure: nothing verified is against this, but something unverified is:"]
         lines += findings(resolution.doubts, explain)
     if resolution.name:
-        lines.append(f"{resolution.name}: {summary(resolution.stack)}")
+        lines.append(f"{resolution.name}: {summary(resolution.stack, resolution.on_mapr)}")
     else:
         why = resolution.unmade or "No named stack meets this request."
-        lines += [f"{why} Without a lock it could be:", f"  {summary(resolution.stack)}"]
+        lines += [f"{why} Without a lock it could be:", f"  {summary(resolution.stack, resolution.on_mapr)}"]
     lines += [f"  {line}" for line in needs(resolution.stack, resolution.pins, resolution.driver)]
     lines.append(f"  lock: {resolution.lock or 'none, so the playbooks cannot install it yet'}")
     lines += [f"Not checked: {text}." for text in resolution.not_checked]

@@ -302,6 +302,7 @@ class HostFacts:
     named: Named | None = None
     yarn: Yarn | None = None
     kerberos: Kerberos | None = None
+    mapr_mount: Path | None = None  # /mapr/CLUSTER, if MapR's file system is mounted there
 
     @cached_property
     def profile(self) -> HostProfile:

@@ -13,7 +13,7 @@ from itertools import chain
 from pathlib import Path
 
 from hadoop_dl.data.stacks import UnknownStack, load_stacks
-from hadoop_dl.plan import builds, gpu_layer, inputs, kerberos, requirements, target, workbench, yarn
+from hadoop_dl.plan import builds, gpu_layer, inputs, kerberos, mapr, requirements, target, workbench, yarn
 from hadoop_dl.plan.component import Case, Component, Run
 from hadoop_dl.plan.components import BUILDING, COMPONENTS, concerns
 from hadoop_dl.plan.digests import canonical
@@ -112,6 +112,7 @@ def examine(plan: Plan, case: Case) -> None:
     plan.tell(host.name, requirements.problems(host, case.run.repository, uses_hadoop))
     if uses_hadoop and concerns("hadoop_client", host):
         plan.tell(host.name, kerberos.problems(host))
+    plan.tell(host.name, mapr.problems(host))
     for component in COMPONENTS.values():
         if component.concerns(host):
             component.examine(plan, case)

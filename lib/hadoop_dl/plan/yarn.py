@@ -97,6 +97,9 @@ def unsupported(host: Host) -> Iterator[str]:
     """Why its YARN cannot schedule GPUs, whoever owns the files."""
     hadoop, request = host.known.hadoop, request_of(host)
     version = hadoop.version if hadoop and hadoop.version else ""
+    if hadoop and hadoop.distribution == "mapr":
+        yield "yarn_gpu requires Hadoop's own services, but MapR's Warden runs those of the host. Set yarn_gpu: false (docs/hadoop.md#mapr)."
+        return
     if version and not yarn_work.schedules_gpus(version):
         yield f"yarn_gpu requires Hadoop 3.1 or later, or 2.10, but the host has {version}. Set yarn_gpu: false (docs/yarn.md)."
         return

@@ -25,6 +25,7 @@ from hadoop_dl.resolver.gpus import UnknownGpu, find_gpu
 from hadoop_dl.resolver.hosts import OTHER_HADOOP, OTHER_SYSTEM, System, Unknown, find_hadoop, find_system
 from hadoop_dl.resolver.named_stacks import Candidate, fitting, requested_system, short_name
 from hadoop_dl.resolver.request import Misuse, arguments, read_request, texts
+from hadoop_dl.resolver.rules.site import ON_MAPR
 from hadoop_dl.resolver.suggest import nearest_requests
 from hadoop_dl.resolver.versions import version
 
@@ -80,6 +81,10 @@ class Resolution:
     @property
     def doubts(self) -> tuple[Finding, ...]:
         return tuple(finding for finding in self.warnings if finding.doubt)
+
+    @property
+    def on_mapr(self) -> bool:
+        return any(finding.text == ON_MAPR for finding in self.warnings)
 
     @property
     def problems(self) -> list[str]:

@@ -21,6 +21,7 @@ from . import (
     host_system,
     host_workbench,
     host_yarn,
+    mapr,
     processes,
     recorded_files,
 )
@@ -201,6 +202,7 @@ class Reader(host_system.System):
             "pythons": self.pythons(),
             "java": self.java(),
             "hadoop": hadoop,
+            "mapr_mount": mapr.mount(self.text),
             "yarn": host_yarn.read(self, configurations, (hadoop or {}).get("home")),
             "kerberos": host_kerberos.read(self, configurations),
             "cdsw": workbench is not None,

@@ -15,6 +15,7 @@ import sys
 import traceback
 import xml.etree.ElementTree as ElementTree
 
+MAPR_CLUSTERS = "/opt/mapr/conf/mapr-clusters.conf"  # a line for each cluster, which begins with its name
 MODULES = ("tensorflow", "keras", "tensorflowonspark", "tensorflow_io", "kafka")
 
 
@@ -63,9 +64,13 @@ def hdfs():
         importlib.import_module("tensorflow_io")  # later releases of TensorFlow 2 have hdfs:// from there
     site = ElementTree.parse(os.environ["HADOOP_CONF_DIR"] + "/core-site.xml")  # noqa: S314 (the site's own settings)
     values = dict((entry.findtext("name").strip(), entry.findtext("value").strip()) for entry in site.iter("property"))
+    root = values["fs.defaultFS"]
+    if root.startswith("maprfs://"):  # TensorFlow reads it where it is mounted
+        with open(MAPR_CLUSTERS) as handle:
+            root = "/mapr/" + handle.read().split()[0]
     # TensorFlow 1.4 has no tf.io; the gfile of 2 has no ListDirectory.
     files = getattr(getattr(tf, "io", None), "gfile", None)
-    return sorted((files.listdir if files else tf.gfile.ListDirectory)(values["fs.defaultFS"].rstrip("/") + "/"))
+    return sorted((files.listdir if files else tf.gfile.ListDirectory)(root.rstrip("/") + "/"))
 
 
 def answer(name, question):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from hadoop_dl.cli.stack_text import answer_text
 from hadoop_dl.data.compat import load
 from hadoop_dl.data.stacks import load_stack
 from hadoop_dl.resolver import HostProfile, compose, resolve
@@ -29,6 +30,7 @@ def test_wheels_with_kernels_for_sm_90a_are_refused_on_blackwell(line: str, gpu:
         ("hdp-2.6.5", "conflict"),
         ("mapr-6.2.0", "conflict"),
         ("mapr-7.0", "conflict"),
+        ("mapr-7.5", "conflict"),
         ("cdh-5.5", "conflict"),  # older than a release whose Hadoop is known to be too old
         ("hdp-2.4.2", "conflict"),
         ("hdp-2.7", "unsure"),
@@ -50,7 +52,7 @@ def test_a_yes_to_gpus_under_yarn_says_what_is_configured_and_that_nothing_is_is
 
 
 @pytest.mark.parametrize("hadoop", ["mapr", "mapr-4.1", "mapr-6.1", "mapr-7.0"])
-def test_mapr_is_no_yes_to_hdfs(hadoop: str) -> None:
+def test_mapr_is_no_yes_to_hdfs_and_the_answer_says_what_it_needs(hadoop: str) -> None:
     """TensorFlow registers hdfs and viewfs; MapR's own file system is maprfs."""
     refusal = resolve({"hadoop": hadoop, "hdfs": "true"}, suggest=False)
     assert refusal.status == "conflict"
@@ -59,6 +61,8 @@ def test_mapr_is_no_yes_to_hdfs(hadoop: str) -> None:
         answer = resolve(request, suggest=False)
         assert answer.ok
         assert any("maprfs://" in finding.text for finding in answer.warnings)
+        assert any("mounted at /mapr/CLUSTER" in finding.text for finding in answer.warnings)
+        assert "reads HDFS" not in answer_text(answer, explain=False)
     assert not any("maprfs" in finding.text for finding in resolve({"hadoop": "cdp-7.1"}, suggest=False).warnings)
 
 

@@ -14,6 +14,10 @@ from hadoop_dl.resolver.parts import Choice, Part
 from hadoop_dl.resolver.request import Item
 from hadoop_dl.resolver.versions import listed, version
 
+ON_MAPR = (
+    "On MapR, hosts require its file system mounted at /mapr/CLUSTER (NFS or FUSE), and jobs the site's Spark (spark_home). GPUs under YARN, drains and "
+    "node labels are refused. No MapR was seen (docs/hadoop.md)"
+)
 YARN_GPUS = "3.1.0"  # the first Hadoop that schedules GPUs; 2.10 got it afterwards
 
 
@@ -51,6 +55,7 @@ class Site(Part):
             if isinstance(hadoop, Hadoop) and hadoop.has_maprfs:
                 note = f"TensorFlow reads hdfs:// and viewfs://, but the file system of {hadoop.label} is maprfs://"
                 yield Finding(note, urls + hadoop.sources, refuses=hdfs_requested)
+                yield warning(ON_MAPR, hadoop.sources)
 
     def yarn(self, items: Sequence[Item]) -> Iterator[Finding]:
         if not self.asked(items, "yarn_gpu"):
@@ -61,6 +66,11 @@ class Site(Part):
         for hadoop in (item.subject for item in items):
             if not isinstance(hadoop, Hadoop):
                 continue
+            if hadoop.has_maprfs:
+                yield Finding(
+                    f"YARN of {hadoop.label} is run by MapR's Warden, which these playbooks do not configure",
+                    hadoop.sources,
+                )
             newer = hadoop.newer
             if newer and newer.hadoop and version(newer.hadoop) < version(YARN_GPUS):
                 note = f"{hadoop.label} is older than {newer.label} (Hadoop {newer.hadoop}), and YARN schedules GPUs from Hadoop {YARN_GPUS} on"

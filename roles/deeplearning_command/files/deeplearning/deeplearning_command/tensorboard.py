@@ -6,6 +6,7 @@ from __future__ import absolute_import, division, print_function
 import argparse
 import os
 
+from ansible.module_utils.hadoop_dl_host import host_system, mapr
 from ansible.module_utils.hadoop_dl_host.user_environment import NotReady, client_file, hadoop_environment
 from ansible.module_utils.hadoop_dl_host.yarn_cluster import hadoop_configuration
 
@@ -13,6 +14,7 @@ from deeplearning_command import local_page, options, programs
 
 PORTS = range(6006, 6106)
 FAR = ("hdfs://", "viewfs://")
+MAPR = "maprfs://"
 # Between two looks at a directory in HDFS; TensorBoard's own 5 s keep a tenth of a core busy for the 17 files of one small training, because TensorFlow
 # 1.15 reads Hadoop's configuration again for each question.
 FAR_SECONDS = 30
@@ -30,7 +32,7 @@ def main(arguments):
     options.add_environment(parser)
     local_page.add_port(parser, PORTS)
     parser.add_argument("--bind_all", action="store_true", help=argparse.SUPPRESS)
-    parser.add_argument("directory", metavar="DIRECTORY", help="local, or hdfs://...")
+    parser.add_argument("directory", metavar="DIRECTORY", help="local, hdfs://..., or maprfs:///... of a mounted MapR")
     args = parser.parse_args(arguments)
     local_page.refuse_others("--bind_all" if args.bind_all else args.host, "TensorBoard asks nobody for a password")
     args.gpus = 0  # it computes nothing, and TensorFlow would take the memory of every GPU
@@ -54,6 +56,8 @@ def checked_directory(args):
             "TensorBoard is required, but %s has none. Name an environment that has it with --stack (deeplearning list)."
             % environment
         )
+    if args.directory.startswith(MAPR + "/"):
+        args.directory = (mapr.directory(host_system.text) or "/mapr") + args.directory[len(MAPR) :]
     if args.directory.startswith(FAR):
         variables = hadoop_environment(client_file(args.root, environment, "hadoop-env.sh"))
         return with_name_node(args.directory, variables["HADOOP_CONF_DIR"])
