@@ -16,7 +16,7 @@ import tempfile
 
 import networks
 
-COLUMNS = "%-14s %-15s %12s %12s %8s"
+COLUMNS = "%-14s %-15s %12s %12s %8s  %s"
 
 
 def main():
@@ -31,13 +31,14 @@ def main():
         parser.error("some of %s are required, but found %s" % (", ".join(networks.NAMES), ", ".join(unknown)))
     gpus = ask(["gpus"])
     print(gpus[0] if gpus else "TensorFlow sees no GPU, so nothing is compared")
-    print(COLUMNS % ("network", "data", "CPU", "GPU", "factor"))
+    print(COLUMNS % ("network", "data", "CPU", "GPU", "factor", "batch"))
     for name in args.networks or networks.NAMES:
         answers = [ask([name, args.seconds], hidden=True)] + [ask([name, args.seconds]) for _ in gpus[:1]]
         speeds = [answer["samples_per_second"] for answer in answers]
         data_kind = networks.NETWORKS[networks.NAMES.index(name)][1]
         cells = ["%.1f" % speed for speed in speeds] + (["%.1fx" % (speeds[1] / speeds[0])] if gpus else ["-", "-"])
-        print(COLUMNS % tuple([name, data_kind] + cells))
+        batches = ", ".join("%d" % answer["batch"] for answer in answers)
+        print(COLUMNS % tuple([name, data_kind] + cells + [batches]))
         sys.stdout.flush()
 
 

@@ -7,6 +7,7 @@ import sys
 sys.path.insert(0, "/opt/deeplearning/bin/deeplearning")
 from deeplearning_command import networks
 # Two cores are slow: a sample in a batch, and in each stack of a ResNet the first two of 18 blocks, between which are all kinds of layers.
+networks.LARGEST = 2
 networks.NETWORKS = [one[:5] + (1,) for one in networks.NETWORKS]
 networks.resnet.__defaults__ = (2,)
 trained = [name for name in networks.NAMES if networks.measure(name, 0)["samples_per_second"] > 0]

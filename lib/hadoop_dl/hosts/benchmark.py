@@ -112,10 +112,8 @@ def text(hosts: Hosts) -> str:
     blocks.append(
         listed("Median samples per second, and how much faster the GPU is than the CPU of its host", rates(hosts))
     )
-    if measured:
-        no_comparison = "nothing was compared: TensorFlow sees no GPU on any of them (gpu-check says why)"
-        comparison = benchmark_scale.PAPER if any(answer.gpus for answer in measured) else no_comparison
-        blocks.append(f"{comparison[0].upper()}{comparison[1:]}.")
+    if measured and not any(answer.gpus for answer in measured):
+        blocks.append("Nothing was compared: TensorFlow sees no GPU on any of them (gpu-check says why).")
     blocks.append(listed(f"Outliers: GPUs below {SHARE:.0%} of the median of their kind", outliers(hosts)))
     blocks.append(listed("Failed", faults(hosts)))
     return "\n\n".join(block for block in blocks if block)

@@ -20,7 +20,7 @@ from deeplearning_command.options import FAILED, INTERRUPTED, OK, say, write_res
 
 SECONDS = 20
 START = 600  # seconds in which TensorFlow starts and trains its first batches, on the slowest disk and CPU
-COLUMNS = "%-14s %-15s %12s %12s %8s  %s"
+COLUMNS = "%-14s %-15s %-24s %-24s %7s  %s"
 CALL = "import sys; sys.path.insert(0, sys.argv[1]); from deeplearning_command import networks; networks.main(%s)"
 
 
@@ -123,7 +123,10 @@ def compare(args, trainer):
     }
     write_result(args.output, report)
     print("%s on %s: %s" % (report["environment"], report["host"], gpus[0] if gpus else "TensorFlow sees no GPU"))
-    print(COLUMNS % ("network", "data", "CPU", "GPU", "factor", "samples/s; # is %dx" % benchmark_scale.BAR))
+    print(
+        COLUMNS
+        % ("network", "data", "CPU", "GPU", "factor", "samples/s (batch, spread); # is %dx" % benchmark_scale.BAR)
+    )
     for name in args.networks:
         entry = row(name, args.seconds, trainer, gpus)
         report["networks"].append(entry)
@@ -132,27 +135,29 @@ def compare(args, trainer):
         write_result(args.output, report)  # after each: an interrupted run keeps what it has
     if args.output == "-":
         print(json.dumps(report, sort_keys=True))
-    say(
-        benchmark_scale.PAPER
-        if gpus
-        else "nothing was compared: there is no GPU that TensorFlow sees here (gpu-check says why)"
-    )
+    if not gpus:
+        say("nothing was compared: there is no GPU that TensorFlow sees here (gpu-check says why)")
     return FAILED if any(entry["problem"] for entry in report["networks"]) else OK
 
 
 def row(name, seconds, trainer, gpus):
-    """What a network reaches on each, in samples per second."""
-    entry = {"network": name, "cpu": None, "gpu": None, "factor": None, "problem": None}
+    """What a network reaches on each, in samples per second, and with which batch."""
+    entry = {"network": name, "cpu": None, "gpu": None, "factor": None, "problem": None, "measured": {}}
     for device in ("cpu", "gpu") if gpus else ("cpu",):
         answer, problem = trainer.ask([name, seconds], hidden=device == "cpu")
         if problem:
             return dict(entry, problem="%s: %s" % (device.upper(), problem))
         entry[device] = answer["samples_per_second"]
+        entry["measured"][device] = {"batch": answer["batch"], "spread": answer["spread"]}
     return dict(entry, factor=entry["gpu"] / entry["cpu"]) if gpus else entry
 
 
+def rate(samples, measured):
+    return "%.1f (%d, %d%%)" % (samples, measured["batch"], round(100 * measured["spread"])) if samples else "-"
+
+
 def line(entry):
-    numbers = ["%.1f" % entry[device] if entry[device] else "-" for device in ("cpu", "gpu")]
+    numbers = [rate(entry[device], entry["measured"].get(device)) for device in ("cpu", "gpu")]
     factor = "%.1fx" % entry["factor"] if entry["factor"] else "-"
     data_kind = networks.NETWORKS[networks.NAMES.index(entry["network"])][1]
     last = entry["problem"] or benchmark_scale.bar(entry["factor"] or 0)

@@ -9,10 +9,14 @@ et al., 2012, with batch normalization left out. The synthetic images have the s
 from __future__ import absolute_import, division, print_function
 
 import json
+import resource
 import time
 
-WARM_UP = 1  # batch: it builds the graph and chooses algorithms
-LEAST = 2  # batches that are measured
+WARM_UP = 2  # batches of each size: they build the graph, choose algorithms, and allocate memory
+LEAST = 5  # batches that are measured
+TRIED = 2  # batches at least by which a size is tried, for a tenth of the seconds
+GROWTH = 1.1  # a batch twice as large must train so many times faster to be worth it
+LARGEST = 8192
 
 
 def image_data(numpy, size, batch):
@@ -116,8 +120,28 @@ def gpus():
     return [device.physical_device_desc for device in device_lib.list_local_devices() if device.device_type == "GPU"]
 
 
+def has_room():
+    """Whether memory for a batch twice as large is free: a process that takes more ends others of the host."""
+    with open("/proc/meminfo") as source:
+        free = [int(line.split()[1]) for line in source if line.startswith("MemAvailable:")]
+    return bool(free) and free[0] > 2 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
+def timed(train, seconds, least):
+    """The seconds of each batch of a training that takes so many seconds, and so many batches at least."""
+    spent = []
+    while len(spent) < least or sum(spent) < seconds:
+        start = time.time()
+        train()  # it returns the loss, so the batch has been computed
+        spent.append(time.time() - start)
+    return spent
+
+
 def measure(name, seconds):
-    """{"samples_per_second", "batches"} of a training that takes so many seconds, and LEAST batches at least."""
+    """{"samples_per_second", "spread", "batch", "batches"} of a training that takes so many seconds, with the batch from which samples/s hardly grow.
+
+    spread: how far the middle half of the batches is apart, in parts of the median.
+    """
     import numpy
     import tensorflow
 
@@ -125,15 +149,36 @@ def measure(name, seconds):
     keras, text = tensorflow.keras, make_data is text_data
     network = make(keras.layers, keras.models, *shape)
     network.compile(loss="binary_crossentropy" if text else "sparse_categorical_crossentropy", optimizer="adam")
-    inputs, targets = make_data(numpy, *(shape + (batch,)))
-    for _ in range(WARM_UP):
-        network.train_on_batch(inputs, targets)
-    start, batches, spent = time.time(), 0, 0.0
-    while batches < LEAST or spent < seconds:
-        network.train_on_batch(inputs, targets)  # it returns the loss, so the batch has been computed
-        batches += 1
-        spent = time.time() - start
-    return {"samples_per_second": batches * batch / spent, "batches": batches}
+
+    def training(size):
+        """A call that trains one batch of this size, which is warm."""
+        inputs, targets = make_data(numpy, *(shape + (size,)))
+        for _ in range(WARM_UP):
+            network.train_on_batch(inputs, targets)
+        return lambda: network.train_on_batch(inputs, targets)
+
+    def tried(size):
+        train = training(size)
+        spent = timed(train, seconds / 10.0, TRIED)
+        return train, size * len(spent) / sum(spent)
+
+    train, rate = tried(batch)
+    while 2 * batch <= LARGEST and has_room():
+        try:
+            larger_train, larger_rate = tried(2 * batch)
+        except tensorflow.errors.ResourceExhaustedError:  # of a GPU
+            break
+        if larger_rate < GROWTH * rate:
+            break
+        train, rate, batch = larger_train, larger_rate, 2 * batch
+    spent = sorted(timed(train, seconds, LEAST))
+    quarter, half = len(spent) // 4, len(spent) // 2
+    return {
+        "samples_per_second": len(spent) * batch / sum(spent),
+        "spread": (spent[-1 - quarter] - spent[quarter]) / spent[half],
+        "batch": batch,
+        "batches": len(spent),
+    }
 
 
 def main(path, name, *seconds):
