@@ -9,11 +9,12 @@ from typing import Any
 
 from ansible import context
 from ansible.parsing.yaml.objects import AnsibleVaultEncryptedUnicode
+from ansible.release import __version__ as core
 
 from hadoop_dl import plan
 from hadoop_dl.data import json_text, stacks
 from hadoop_dl.hosts.actions import OnceAction
-from hadoop_dl.plan import forms, inputs, yarn
+from hadoop_dl.plan import controller, forms, inputs, yarn
 from hadoop_dl.plan import model as plan_model
 from hadoop_dl.plan.problems import group_alike, mirror_problems
 
@@ -43,6 +44,7 @@ class Inventory:
         groups = self.variables["groups"]
         site_problems = mirror_problems(self.hosts, groups.get("mirror_host") or [])
         site_problems += yarn.site_problems(self.hosts, groups.get(yarn.MASTERS) or [], groups.get("data_nodes") or [])
+        site_problems += controller.problems(self.hosts, core)
         site_plan.problems += group_alike(site_problems) if grouped else site_problems
         return site_plan
 
