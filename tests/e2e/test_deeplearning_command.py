@@ -28,6 +28,25 @@ done
 kill -TERM $program; wait $program
 echo; echo "$answer"
 """
+# Six batches as those of CIFAR-10's archive for Python: a pickle of Python 2 with 1024 values of red, then green, then blue, for each image.
+CIFAR = """
+import os, pickle, sys
+sys.path.insert(0, "images")
+import images, numpy as np, tensorflow as tf
+os.mkdir("cifar")
+def write(name, seed):
+    pixels, answers = images.made(100, seed)
+    planes = (pixels * 255).round().astype("uint8").transpose(0, 3, 1, 2).reshape(-1, 3072)
+    with open("cifar/" + name, "wb") as handle:
+        pickle.dump({b"data": planes, b"labels": answers.tolist()}, handle, 2)
+    return pixels, answers
+parts = [write("data_batch_%d" % number, number) for number in (1, 2, 3, 4, 5)] + [write("test_batch", 6)]
+train, held_out = images.load(tf, "cifar")
+assert abs(train[0] - np.concatenate([part[0] for part in parts[:5]])).max() < 0.003
+assert abs(held_out[0] - parts[5][0]).max() < 0.003
+assert train[1].tolist() == [answer for part in parts[:5] for answer in part[1]]
+print("READ %d %d" % (len(train[0]), len(held_out[1])))
+"""
 JOB = """
 from pyspark import SparkContext
 def imported(number):
@@ -55,6 +74,12 @@ def test_tensorboard_shows_the_events_of_the_images_example_in_hdfs(cluster, ana
     text = analyst(PAGE)
     tags = [tag for tags in json.loads(text.strip().splitlines()[-1]).values() for tag in tags]
     assert any("loss" in tag for tag in tags), text
+
+
+def test_the_images_example_reads_the_format_of_cifar_10(analyst):
+    assert "READ 500 100" in analyst(f"deeplearning python --gpus none -c {shlex.quote(CIFAR)} 2>/dev/null")
+    text = analyst("deeplearning run --gpus none images/plain.py --data cifar --epochs 1 --output cifar-run")
+    assert re.search(r"^RESULT accuracy [\d.]+", text, re.MULTILINE)
 
 
 def test_executors_import_the_users_own_packages(analyst):
