@@ -1,6 +1,6 @@
 #!/usr/bin/python
 # -*- coding: utf-8 -*-
-"""List the enabled repositories of dnf or yum whose packages are installed without a check of their signature."""
+"""List the enabled repositories of dnf or yum that no transaction of this project uses."""
 
 from __future__ import absolute_import, division, print_function
 
@@ -8,17 +8,18 @@ __metaclass__ = type
 
 DOCUMENTATION = r"""
 module: package_repositories_info
-short_description: List enabled repositories that do not check signatures
+short_description: List enabled repositories that do not check signatures, or that the site does not name
 description:
   - Asks dnf or yum itself, because C(gpgcheck) of a repository may come from its file, from the main configuration, or from a plugin.
   - Changes nothing. Runs with the Python that has the bindings of dnf or yum, as Ansible's own modules for them do.
 options:
   manager: {description: The host's package manager, type: str, choices: [dnf, yum], required: true}
+  allowed: {description: The only repositories to use beside those of this project. Not set is all that check signatures, type: list, elements: str}
 """
 
 RETURN = r"""
 unsigned:
-  description: The enabled repositories with gpgcheck off, as C(name) and C(file) (its definition; empty if a plugin made it)
+  description: The enabled repositories with gpgcheck off, and those that are not allowed, as C(name) and C(file) (its definition; empty if a plugin made it)
   type: list
   returned: always
 """
@@ -57,19 +58,23 @@ def enabled_in_yum():
     return list(base.repos.listEnabled())
 
 
-def unsigned(repositories):
-    """Those that install packages without a check of their signature."""
+def unsigned(repositories, allowed=None):
+    """Those that install packages without a check of their signature, and those that the site does not name, if it names some."""
     entries = [
         {"name": repository.id, "file": repository.repofile or ""}
         for repository in repositories
         if not repository.gpgcheck
+        or not (allowed is None or repository.id in allowed or repository.id.startswith("deeplearning-"))
     ]
     return sorted(entries, key=lambda entry: entry["name"])
 
 
 def main():
     module = AnsibleModule(
-        argument_spec={"manager": {"type": "str", "choices": ["dnf", "yum"], "required": True}},
+        argument_spec={
+            "manager": {"type": "str", "choices": ["dnf", "yum"], "required": True},
+            "allowed": {"type": "list", "elements": "str"},
+        },
         supports_check_mode=True,
     )
     manager = module.params["manager"]
@@ -86,7 +91,7 @@ def main():
         )
     except Exception as error:  # each manager raises its own kinds for a configuration that it cannot read
         module.fail_json(msg="%s must be able to read its repositories, but it reports: %s" % (manager, error))
-    module.exit_json(changed=False, unsigned=unsigned(repositories))
+    module.exit_json(changed=False, unsigned=unsigned(repositories, module.params["allowed"]))
 
 
 if __name__ == "__main__":

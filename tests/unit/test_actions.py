@@ -38,6 +38,7 @@ class Host:
         self.imports = ""  # the key that dnf takes in before it fails
         self.unsigned: list[dict[str, str]] = []  # enabled repositories with gpgcheck off
         self.queries = 0  # how often it was asked for them
+        self.allowed: Any = None  # the site's list in the last question
         self.variables: dict[str, Any] = {}  # of the site
         self.locked = 0  # how often the package manager's lock is found held
 
@@ -90,6 +91,7 @@ class Host:
             return {"complete": self.files.get(f"{args['path']}/.sha256", "").strip() == args["sha256"]}
         if name == "package_repositories_info":
             self.queries += 1
+            self.allowed = args.get("allowed")
             return {"changed": False, "unsigned": self.unsigned}
         if name == "package_lock_info":
             self.locked -= 1
@@ -414,6 +416,15 @@ def test_nothing_comes_from_a_repository_that_checks_no_signatures(manager: str,
     assert (name, args["disablerepo"], host.queries) == (manager, ["site", "made"], 1)
 
 
+@pytest.mark.parametrize("allowed", [None, ["site-baseos"]])
+def test_the_repositories_that_a_site_names_are_the_only_ones(allowed: list[str] | None) -> None:
+    host = Host()
+    if allowed:
+        host.variables["package_repositories"] = allowed
+    install(host, manager="dnf")
+    assert host.allowed == allowed
+
+
 @pytest.mark.parametrize("manager", ["dnf", "yum"])
 @pytest.mark.parametrize("url", ["", "http://mirror01/rpm"])
 @pytest.mark.parametrize("unsigned", [[], UNSIGNED])
@@ -449,7 +460,7 @@ def test_a_package_that_only_an_unsigned_repository_has_is_refused_with_its_name
     host.unsigned = UNSIGNED
     with pytest.raises(
         AnsibleActionFail,
-        match=r"no version of it.* of data1 were not used, because they check no signatures: site \(/etc/yum.repos.d/site.repo\), made\. "
+        match=r"no version of it.* of data1 were not used, because they check no signatures or are not in package_repositories: site \(/etc/yum.repos.d/site.repo\), made\. "
         r"Set gpgcheck=1 and gpgkey there, or set the role's repository_url and repository_key",
     ):
         install(host, manager=manager, state="available")
@@ -461,7 +472,9 @@ def test_a_dependency_that_only_an_unsigned_repository_has_is_told_with_its_name
     host = Host()
     host.unsigned = UNSIGNED
     host.fails["dnf"] = "Depsolve Error occurred: nothing provides dkms"
-    with pytest.raises(AnsibleActionFail, match=r"nothing provides dkms.*check no signatures: site"):
+    with pytest.raises(
+        AnsibleActionFail, match=r"nothing provides dkms.*check no signatures or are not in package_repositories: site"
+    ):
         install(host)
 
 

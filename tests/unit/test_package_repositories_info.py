@@ -51,6 +51,14 @@ def yum() -> ModuleType:
     return module
 
 
+def test_with_a_list_of_the_site_every_other_repository_is_listed_too_but_those_of_this_project() -> None:
+    names = ("baseos", "epel", "deeplearning-cuda")
+    repositories = [SimpleNamespace(id=name, repofile="", gpgcheck=True) for name in names]
+    assert info.unsigned(repositories) == []
+    assert info.unsigned(repositories, ["baseos"]) == [{"name": "epel", "file": ""}]
+    assert info.unsigned([SimpleNamespace(id="baseos", repofile="", gpgcheck=False)], ["baseos"]), "named, but unsigned"
+
+
 @pytest.mark.parametrize("manager", ["dnf", "yum"])
 def test_enabled_repositories_without_a_check_are_listed_with_their_files(
     manager: str, monkeypatch: pytest.MonkeyPatch

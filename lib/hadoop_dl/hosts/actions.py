@@ -252,13 +252,14 @@ class HostAction(ActionBase):
         return answer
 
     def unsigned_repositories(self, manager: str) -> list[dict[str, str]]:
-        """The host's repositories from which a package would be installed unchecked, also as a dependency: name and file of each.
-
-        apt refuses such packages itself.
+        """The host's repositories that are not used: from which a package would be installed unchecked, also as a dependency, and those that the site's
+        package_repositories does not name. Name and file of each. apt refuses unsigned packages itself.
         """
         if manager == "apt":
             return []
-        repositories: list[dict[str, str]] = self.module("package_repositories_info", manager=manager)["unsigned"]
+        allowed = self._templar.template(self.variables.get("package_repositories"))
+        answer = self.module("package_repositories_info", manager=manager, **({"allowed": allowed} if allowed else {}))
+        repositories: list[dict[str, str]] = answer["unsigned"]
         return repositories
 
     def absent(self, path: str) -> None:

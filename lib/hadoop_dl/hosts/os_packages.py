@@ -82,7 +82,7 @@ class Source:
     key: str = ""
     key_file: str = ""
     unsigned: tuple[tuple[str, str], ...] = ()
-    """Repositories of the host that check no signatures, with the files that define them: nothing comes from these."""
+    """Repositories of the host that check no signatures or that the site does not name, with their files: nothing comes from these."""
 
     @property
     def switches(self) -> list[str]:
@@ -117,7 +117,7 @@ class Source:
             return ""
         names = ", ".join(f"{name} ({file})" if file else name for name, file in self.unsigned)
         return (
-            f" These repositories of {host} were not used, because they check no signatures: {names}. Set gpgcheck=1 and gpgkey there, or set "
+            f" These repositories of {host} were not used, because they check no signatures or are not in package_repositories: {names}. Set gpgcheck=1 and gpgkey there, or set "
             "the role's repository_url and repository_key."
         )
 
