@@ -16,7 +16,12 @@ print("TRAINED %d of %d" % (len(trained), len(networks.NAMES)))
 
 
 def test_a_network_trains_on_the_cpu_of_two_hosts_and_nothing_is_compared(play, tmp_path):
-    options = {"benchmark_networks": ["lstm"], "benchmark_seconds": 1, "report_directory": str(tmp_path)}
+    options = {
+        "benchmark_networks": ["lstm"],
+        "benchmark_seconds": 1,
+        "report_directory": str(tmp_path),
+        "assume_yes": True,
+    }
     code, output = play("playbooks/benchmark.yml", "--limit", "edge1,data1", "-e", json.dumps(options))
     assert code == 0, output
     assert "BENCHMARK: 2 of 2 hosts were measured." in output

@@ -36,7 +36,7 @@ case $action in
             [ "$list" ] && names=$(ls -A "$root$path") || names=
             [ "$list" ] && echo "Found $(echo "$names" | wc -l) items"
             for one in $([ "$list" ] && for name in $names; do echo "$path/$name"; done || echo "$path"); do
-                echo "$(stat -c %A "$root$one")   3 hdfs supergroup $(stat -c %s "$root$one") 2026-11-25 03:12 $prefix$one"
+                echo "$(stat -c %A "$root$one")   3 $(cat "$root$one.owner" 2>/dev/null || echo hdfs) supergroup $(stat -c %s "$root$one") 2026-11-25 03:12 $prefix$one"
             done
         done; exit $status ;;
     -mkdir) mkdir -p "$root$2" ;;
@@ -46,6 +46,7 @@ case $action in
         for path in $from; do copy "$path" "$root$1" "$path" upload; done; exit $status ;;
     -get) while [ $# -gt 1 ]; do from="$from $1"; shift; done
         for path in $from; do copy "$root$path" "$1" "$path" cp; done; exit $status ;;
+    -cat) cat "$root$1" ;;
     -chmod) mode=$1; shift; for path in "$@"; do chmod "$mode" "$root"$path; done ;;
     -mv) for path in "$root"$1; do copy "$path" "$root$2" "${path#$root}" mv; done; exit $status ;;
     -stat) test -f "$root$2" && echo "WARN noise" && echo "$(cat "$root$2.owner" 2>/dev/null || echo hdfs) $(stat -c %s "$root$2")" ;;

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pwd
 import shutil
 import subprocess
 import sys
@@ -23,7 +24,7 @@ from hadoop_dl.hosts import benchmark as benchmark_of_hosts
 from hadoop_dl.hosts import host_script
 
 # A TensorFlow whose networks are the names of their layers. 32 samples take 4 ms on the CPU. A GPU takes 1 ms for
-# any batch and 1 ms more for each 256 samples. The first batch of a size is slow. FAILS: a layer, a device, what happens.
+# any batch and 1 ms more for each 256 samples. The first batch of a size is slow. TF_FAILS: a layer, a device, what happens.
 TENSORFLOW = """
 import os, time
 clock = [0.0]
@@ -39,7 +40,7 @@ class Anything(object):
     def __call__(self, *arguments, **options):
         return self
     def train_on_batch(self, given, wanted):
-        layer, on, happens = os.environ.get("FAILS", "none none 0").split(" ", 2)
+        layer, on, happens = os.environ.get("TF_FAILS", "none none 0").split(" ", 2)
         if layer in used and on == device:
             exec(happens)
         if device == "gpu" and given > int(os.environ.get("MEMORY", 9999)):
@@ -54,7 +55,7 @@ import os
 def list_local_devices():
     class Device(object):
         device_type, physical_device_desc = "GPU", "device: 0, name: Tesla P100-PCIE-16GB, pci bus id: 0000:3b:00.0"
-    return [Device] * int(os.environ["GPUS"])
+    return [Device] * int(os.environ["TF_GPUS"])
 """
 NUMPY = """
 class Array(int):
@@ -82,8 +83,8 @@ def trained(edge: SimpleNamespace) -> SimpleNamespace:
 
 
 def run(edge: Any, *arguments: str, gpus: int = 1, fails: str = "") -> subprocess.CompletedProcess[str]:
-    variables = {"FAILS": fails} if fails else {}
-    return run_command(edge, "benchmark", "--seconds", "0.1", *arguments, GPUS=str(gpus), **variables)
+    variables = {"TF_FAILS": fails} if fails else {}
+    return run_command(edge, "benchmark", "--seconds", "0.1", *arguments, TF_GPUS=str(gpus), **variables)
 
 
 def rows(done: subprocess.CompletedProcess[str]) -> list[list[str]]:
@@ -128,7 +129,7 @@ def test_a_session_of_cdsw_trains_the_same_networks(trained: Any, gpus: int, tmp
     for source in (cdsw_project.EXAMPLES / "cdsw/benchmark.py", cdsw_project.NETWORKS):
         shutil.copy(source, tmp_path)
     packages = trained.devices.parents[3]
-    variables = {**os.environ, "PYTHONPATH": str(packages), "GPUS": str(gpus)}
+    variables = {**os.environ, "PYTHONPATH": str(packages), "TF_GPUS": str(gpus)}
 
     def measured(network: str, **more: str) -> subprocess.CompletedProcess[str]:
         words = [sys.executable, str(tmp_path / "benchmark.py"), "--seconds", "0.1", network]
@@ -145,7 +146,7 @@ def test_a_session_of_cdsw_trains_the_same_networks(trained: Any, gpus: int, tmp
         assert float(row[5][:-1]) > 1
     usage_error = measured("vgg")
     assert (usage_error.returncode, "but found vgg" in usage_error.stderr) == (2, True)
-    failure = measured("lstm", FAILS="LSTM cpu raise MemoryError('no room')")
+    failure = measured("lstm", TF_FAILS="LSTM cpu raise MemoryError('no room')")
     assert (failure.returncode, "no room" in failure.stderr) == (1, True)
     assert "lstm did not run on the CPU (exit status 1)" in failure.stderr
 
@@ -178,7 +179,7 @@ def test_a_network_that_fails_is_named_with_its_cause_and_the_next_one_runs(
 def test_a_training_that_hangs_is_ended_at_its_limit(
     trained: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("FAILS", "LSTM cpu time.sleep(60)")
+    monkeypatch.setenv("TF_FAILS", "LSTM cpu time.sleep(60)")
     environment = str(trained.root / "envs" / f"{NEW}.1")
     trainer = benchmark.Trainer(environment, f"{environment}/bin/python", str(tmp_path), 3)
     trainer.program = str(trained.program)
@@ -202,7 +203,7 @@ def test_what_was_measured_before_an_interruption_is_kept(trained: Any, tmp_path
     wait = f"open({str(mark)!r}, 'w').close(); import time; time.sleep(60)"
     arguments = ["--seconds", "0.1", "--networks", "lstm,conv1d", "--output", str(output)]
     words = command(trained, "benchmark", *arguments)
-    status, errors = interrupted(words, mark.exists, GPUS="1", FAILS=f"Conv1D cpu {wait}")
+    status, errors = interrupted(words, mark.exists, TF_GPUS="1", TF_FAILS=f"Conv1D cpu {wait}")
     assert (status, "interrupted" in errors) == (130, True)
     assert [network["network"] for network in json.loads(output.read_text())["networks"]] == ["lstm"]
 
@@ -232,12 +233,20 @@ def test_the_bars_are_comparable_between_hosts() -> None:
 
 
 def test_the_playbooks_script_answers_with_what_the_command_measured_or_why_not(trained: Any, tmp_path: Path) -> None:
+    """Not as root: who built TensorFlow's wheel is not known, and its code would run on every host."""
     text = f'name=$1\nshift\nexec {trained.program} "$name" --root {trained.root} "$@"'
+    for directory in trained.root.parents[:-2]:
+        directory.chmod(0o711)  # nobody comes through
     write_script(trained.root / "bin/deeplearning", text)
+    (packages,) = trained.root.glob(f"envs/{NEW}.1/lib/python*/site-packages")
+    python = trained.root / f"envs/{NEW}.1/bin/python"
+    python.unlink()  # it leads to the Python of the tests, which may be in a home that nobody may enter
+    write_script(python, f'PYTHONPATH={packages} exec /usr/bin/python3 "$@"')
+    python.chmod(0o755)
 
     def ask(root: Path, **variables: str) -> benchmark_of_hosts.Benchmark:
         script = host_script.benchmark(["lstm"], 1, 100, str(root))
-        environment = {**os.environ, "HOME": str(tmp_path), "GPUS": "1", **variables}
+        environment = {**os.environ, "HOME": str(tmp_path), "TF_GPUS": "1", **variables}
         words = [sys.executable, "-"]
         completed = subprocess.run(
             words, input=script, env=environment, capture_output=True, text=True, check=False, timeout=120
@@ -246,11 +255,17 @@ def test_the_playbooks_script_answers_with_what_the_command_measured_or_why_not(
         return typed.read(benchmark_of_hosts.Benchmark, answer)
 
     report = ask(trained.root)
+    assert not report.unanswered
     assert (report.environment, benchmark_of_hosts.card(report)) == (NEW, "Tesla P100-PCIE-16GB")
     (network,) = report.networks
     assert network.factor is not None
     assert network.factor > 2
-    (failed_network,) = ask(trained.root, FAILS="LSTM gpu raise MemoryError('OOM')").networks
+    me = "__import__('sys').exit(' '.join(map(str, (os.getuid(), os.environ['HOME'], os.environ.get('OF_ROOT')))))"
+    (failed_network,) = ask(trained.root, TF_FAILS=f"LSTM cpu {me}", OF_ROOT="x").networks
+    uid, home, variable = str(failed_network.problem).removeprefix("CPU: ").split()[:3]
+    assert (int(uid), variable) == (pwd.getpwnam("nobody").pw_uid, "None")
+    assert not Path(home).exists()
+    (failed_network,) = ask(trained.root, TF_FAILS="LSTM gpu raise MemoryError('OOM')").networks
     assert failed_network.problem == "GPU: MemoryError: OOM (exit status 1)"
     (trained.root / "current").rename(trained.root / "earlier")
     try:
@@ -258,3 +273,15 @@ def test_the_playbooks_script_answers_with_what_the_command_measured_or_why_not(
     finally:
         (trained.root / "earlier").rename(trained.root / "current")
     assert ask(tmp_path).unanswered.endswith("is required, but there is none. Run site.yml first.")
+
+
+def test_a_host_whose_gpus_compute_is_left_alone(trained: Any, tmp_path: Path) -> None:
+    write_script(trained.root / "bin/deeplearning", f"touch {tmp_path}/trained")
+    write_script(tmp_path / "bin/nvidia-smi", "echo 4711, /usr/bin/python")
+    environment = {**os.environ, "PATH": f"{tmp_path}/bin:{os.environ['PATH']}"}
+    script = host_script.benchmark(["lstm"], 1, 100, str(trained.root))
+    completed = subprocess.run(
+        [sys.executable, "-"], input=script, env=environment, capture_output=True, text=True, check=True, timeout=60
+    )
+    assert "its GPUs must be idle, but 1 processes compute there: 4711, /usr/bin/python" in completed.stdout
+    assert not (tmp_path / "trained").exists()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import shutil
 import signal
 import subprocess
 from functools import partial
@@ -23,7 +24,7 @@ JUPYTER = """
 import argparse, json, os, signal, subprocess, sys
 from http.server import BaseHTTPRequestHandler, HTTPServer
 made = argparse.ArgumentParser(allow_abbrev=False)
-for name in ("--ip", "--port", "--port-retries"):
+for name in ("--ip", "--port", "--port-retries", "--notebook-dir"):
     made.add_argument(name, required=True)
 made.add_argument("--no-browser", action="store_true", required=True)
 given = made.parse_args()
@@ -35,7 +36,7 @@ class Page(BaseHTTPRequestHandler):
         self.send_response(200 if right else 403)
         self.end_headers()
         names = ("CUDA_VISIBLE_DEVICES", "CLASSPATH", "JUPYTER_PATH")
-        told = {"prefix": sys.prefix, "directory": os.getcwd(), "argv": open("/proc/self/cmdline").read(), "ip": given.ip}
+        told = {"prefix": sys.prefix, "directory": given.notebook_dir, "starts": os.getcwd(), "argv": open("/proc/self/cmdline").read(), "ip": given.ip}
         self.wfile.write(json.dumps({**told, **{name: os.environ.get(name) for name in names}}).encode() if right else b"")
 HTTPServer((given.ip, int(given.port)), Page).serve_forever()
 """
@@ -96,6 +97,7 @@ def test_a_notebook_is_for_who_has_the_token_and_ends_with_the_command(edge: Any
     assert report == {
         "prefix": str(own),
         "directory": str(notebooks),
+        "starts": "/",  # jupyter_core up to 4.11.1 runs the settings that it finds there (CVE-2022-39286)
         "ip": "127.0.0.1",
         "CUDA_VISIBLE_DEVICES": "",
         "CLASSPATH": "/opt/hadoop/a.jar",
@@ -103,6 +105,31 @@ def test_a_notebook_is_for_who_has_the_token_and_ends_with_the_command(edge: Any
     }
     assert f"ssh -N -L {port}:127.0.0.1:{port} " in lines[1]
     assert process.returncode in (-number, 1)
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o770])
+def test_notebooks_that_others_can_change_are_not_started(edge: Any, own: Path, mode: int) -> None:
+    """A kernel imports modules of its directory, such as a planted ipykernel_launcher.py."""
+    shared = edge.base / "shared"
+    shared.mkdir(exist_ok=True)
+    os.chown(shared, 0, 12)
+    shared.chmod(mode)
+    words = f"only you may be able to write to {shared}, because Jupyter runs programs of this directory as you"
+    refused(edge, 3, words, "notebook", "--venv", str(own), str(shared))
+
+
+@pytest.mark.parametrize("command", ["run", "python", "notebook", "tensorboard"])
+@pytest.mark.parametrize("place", ["", "bin", ".."])
+def test_packages_of_somebody_else_run_nowhere(edge: Any, own: Path, tmp_path: Path, command: str, place: str) -> None:
+    """--venv with the directory of another user, or in one."""
+    (tmp_path / "parent").mkdir()
+    other = tmp_path / "parent/venv"
+    shutil.copytree(own, other, symlinks=True)
+    os.chown(other / place, 12345, 12345)
+    script = tmp_path / "train.py"
+    script.touch()
+    arguments = [command, "--venv", str(other), *([str(script)] if command == "run" else [str(tmp_path)])]
+    refused(edge, 3, "because programs of --venv run as you, but its owner is 12345", *arguments)
 
 
 @pytest.mark.parametrize("option", ["--ip", "--host"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import hashlib
+import io
 import json
 import os
 import pwd
@@ -14,6 +15,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from ansible.module_utils.hadoop_dl_host import environment_bytes, environment_tree
@@ -89,10 +91,10 @@ def test_the_first_job_packs_it_and_the_next_ones_find_it(edge: SimpleNamespace)
     address = f"{DIRECTORY}/{edge.archive.name}"
     assert f"packing {NAME} into {address}; later jobs find it there" in first.error
     assert f"--archives {address}#deeplearning-environment" in (edge.tmp / "command").read_text()
-    assert edge.hdfs.actions == ["-ls", "-mkdir", "-put", "-chmod", "-mv"]
+    assert edge.hdfs.actions == ["-ls", "-mkdir", "-put", "-chmod", "-mv", "-ls", "-cat"]
     second = submit(edge, "--archive", DIRECTORY)
     assert (second.code, "packing" in second.error) == (0, False)
-    assert edge.hdfs.actions[5:] == ["-ls"]
+    assert edge.hdfs.actions[7:] == ["-ls"], "it was compared before"
     assert f"environment {NAME} from {DIRECTORY}" in second.error
 
 
@@ -157,6 +159,85 @@ def test_an_archive_that_others_can_replace_is_refused(edge: SimpleNamespace, pl
     assert f"hdfs dfs -chmod go-w {name}" in refusal(edge, "--archive", DIRECTORY)
 
 
+@pytest.mark.parametrize("place", ["archive", "directory", "parent"])
+def test_an_archive_of_somebody_else_is_refused(edge: SimpleNamespace, place: str) -> None:
+    """Its name is known to everybody, and it has the right bytes when they are compared."""
+    assert submit(edge, "--archive", DIRECTORY).code == 0
+    (edge.tmp / "settings").unlink()
+    path = {"archive": edge.archive, "directory": edge.archive.parent, "parent": edge.archive.parents[1]}[place]
+    Path(f"{path}.owner").write_text("mallory")
+    address = str(path).replace(str(edge.hdfs.root), "hdfs://")
+    words = f"{address} (--archive) must belong to you or to HDFS' superuser (hdfs, root), because your jobs run what is there, but belongs to mallory"
+    assert words in refusal(edge, "--archive", DIRECTORY)
+
+
+def test_a_directory_that_everybody_may_enter_is_no_place_for_others(edge: SimpleNamespace) -> None:
+    (edge.hdfs.root / "tmp").mkdir(mode=0o777)
+    (edge.hdfs.root / "tmp").chmod(0o1777)  # its entries can be exchanged by their owners alone
+    assert submit(edge, "--archive", "hdfs:///tmp/envs").code == 0
+    (edge.tmp / "settings").unlink()
+    (edge.hdfs.root / "tmp").chmod(0o777)
+    assert "hdfs dfs -chmod go-w hdfs:///tmp" in refusal(edge, "--archive", "hdfs:///tmp/envs")
+
+
+def repacked(archive: Path, change: Callable[[Any, bytes], tuple[Any, bytes] | None]) -> None:
+    """The archive with other members."""
+    with tarfile.open(archive) as source:
+        contents = [(member, source.extractfile(member).read() if member.isreg() else b"") for member in source]
+    with tarfile.open(archive, "w:gz") as target:
+        for entry in filter(None, [change(*content) for content in contents]):
+            target.addfile(entry[0], io.BytesIO(entry[1]))
+
+
+def planted(member: tarfile.TarInfo, content: bytes) -> tuple[tarfile.TarInfo, bytes]:
+    if member.name.endswith("bin/python"):
+        content = content[::-1]
+    return member, content
+
+
+def led_elsewhere(member: tarfile.TarInfo, content: bytes) -> tuple[tarfile.TarInfo, bytes]:
+    if member.issym():
+        member.linkname = "/tmp/mallory"  # noqa: S108 (it is not made)
+    return member, content
+
+
+def added(member: tarfile.TarInfo, content: bytes) -> tuple[tarfile.TarInfo, bytes]:
+    if member.name.endswith("bin/python"):
+        member.name = "lib/sitecustomize.py"
+    return member, content
+
+
+OTHER_BYTES: dict[str, tuple[Callable[[Path], object], str]] = {
+    "another program": (lambda path: repacked(path, planted), "has another python"),
+    "another link": (lambda path: repacked(path, led_elsewhere), "has another lib64"),
+    "one more": (lambda path: repacked(path, added), "has another sitecustomize.py"),
+    "one less": (lambda path: repacked(path, lambda *entry: None if entry[0].issym() else entry), "lacks 1 of them"),
+    "a half": (lambda path: os.truncate(path, 1 << 20), "cannot be read"),
+    "no archive": (lambda path: path.write_text("#!/bin/sh"), "cannot be read"),
+}
+
+
+@pytest.mark.parametrize("python", HOST_PYTHONS)
+@pytest.mark.parametrize("change", OTHER_BYTES)
+def test_an_archive_with_other_bytes_is_not_used(edge: SimpleNamespace, change: str, python: str) -> None:
+    """Somebody moved it there while the directory was open, or it was cut off."""
+    assert submit(edge, "--archive", DIRECTORY, python=python).code == 0
+    (edge.tmp / "settings").unlink()
+    replace, words = OTHER_BYTES[change]
+    replace(edge.archive)
+    (edge.tmp / ".cache/tfos-submit" / edge.archive.name).write_text("of another time")
+    text = refusal(edge, "--archive", DIRECTORY)
+    assert f"must have the files of the environment as they were sealed, but {words}" in text
+    assert f"hdfs dfs -rm {DIRECTORY}/{edge.archive.name}" in text
+
+
+@pytest.mark.parametrize(
+    "address", ["hdfs:///user/anna/*", "hdfs:///user/../tmp/envs", "hdfs:///a,b", "hdfs:///a#b", "hdfs:///a b"]
+)
+def test_an_address_that_means_another_directory_is_wrong_usage(edge: SimpleNamespace, address: str) -> None:
+    assert submit(edge, "--archive", address).code == 2
+
+
 # Of Hadoop 3.3.6, without most of its usage; some lines begin like those of files.
 UNKNOWN = """\
 26/11/27 03:05:23 WARN fs.FileSystem: Failed to initialize filesystem hdfs://nowhere:8020/envs: java.net.UnknownHostException: nowhere
@@ -186,7 +267,7 @@ def test_a_disk_that_cannot_be_read_ends_the_upload(edge: SimpleNamespace) -> No
         raise OSError(errno.EIO, "Input/output error")
 
     with pytest.raises(OSError, match="Input/output error"):
-        archive.Store(edge.hdfs.environment_file, "anna").put(write, "/draft")
+        archive.Store(edge.hdfs.environment_file, ["anna"]).put(write, "/draft")
 
 
 def test_ctrl_c_while_it_is_packed_leaves_nothing(edge: SimpleNamespace) -> None:

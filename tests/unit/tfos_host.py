@@ -127,7 +127,7 @@ def start(
         stderr=subprocess.PIPE,
         text=True,
         cwd=host.tmp,
-        env={**os.environ, "SPARK_CONF_DIR": "/nowhere"},
+        env={**os.environ, "HOME": str(host.tmp), "SPARK_CONF_DIR": "/nowhere"},
     )
 
 

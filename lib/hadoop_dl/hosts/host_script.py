@@ -19,6 +19,7 @@ from hadoop_dl.data import host_code
 from hadoop_dl.data.terminal import LONGEST, one_line, printable_values
 
 REPORT_READER = host_code.REPOSITORY / "roles/verify/files/report_reader.py"
+BENCHMARK_RUN = host_code.REPOSITORY / "roles/deeplearning_command/files/benchmark_run.py"
 # The first that exists is used: RHEL 8 and 9 have the system's own Python in libexec.
 INTERPRETERS = (
     "/usr/bin/python3",
@@ -89,8 +90,7 @@ def acceptance(gpu_count: str) -> str:
 
 def benchmark(networks: Sequence[str], seconds: int, limit: int, root: str = host_lock.ROOT) -> str:
     """The script that trains these networks (none: all) for so many seconds each on a host's CPU and GPU; limit: seconds of all together."""
-    run = {f"{host_code.PACKAGE}.benchmark_run": host_code.DIRECTORY / "benchmark_run.py"}
-    return pack(run, root, list(networks), seconds, limit)
+    return pack({"benchmark_run": BENCHMARK_RUN}, root, list(networks), seconds, limit)
 
 
 def parse(status: int, output: str, error: str) -> dict[str, Any]:

@@ -23,8 +23,9 @@ Own = collections.namedtuple("Own", "directory environment python site")
 def opened(root, directory):
     """The packages in a directory, with the path of the environment below them."""
     directory = os.path.abspath(os.path.expanduser(directory))
+    site, python = packages.site_packages(directory), os.path.join(directory, "bin", "python")
+    user_environment.check_own([site or directory, os.path.dirname(python)], "programs of --venv run as you")
     name = (environment_tree.read_json(os.path.join(directory, RECORD)) or {}).get("environment")
-    site = packages.site_packages(directory)
     if not name or not site:
         raise NotReady(
             "%s must be made by deeplearning venv, but has no %s. Name such a directory." % (directory, RECORD)
@@ -34,7 +35,6 @@ def opened(root, directory):
             "%s is for the environment %s, which is not on this host any more (deeplearning list). Make a new directory: "
             "deeplearning venv." % (directory, name)
         )
-    python = os.path.join(directory, "bin", "python")
     return Own(directory, user_environment.environment_path(root, name), python, site)
 
 

@@ -106,8 +106,11 @@ def account(user):
     return entry.pw_name, entry.pw_uid, entry.pw_gid
 
 
-def foreign(paths):
-    """(path, uid) of the first file or directory on the way to one of these that others than root may change; None if there is none."""
+def foreign(paths, owners=(0,), groups=()):
+    """(path, uid) of the first file or directory on the way to one of these that others than its owners may change; None if there is none.
+
+    groups: those that may write, too.
+    """
     for path in paths:
         path = os.path.realpath(path)
         while True:
@@ -115,8 +118,9 @@ def foreign(paths):
                 status = os.stat(path)
             except (IOError, OSError):
                 break
-            shared = status.st_mode & 0o022 and not (stat.S_ISDIR(status.st_mode) and status.st_mode & stat.S_ISVTX)
-            if status.st_uid != 0 or shared:
+            others = 0o002 if status.st_gid in groups else 0o022
+            shared = status.st_mode & others and not (stat.S_ISDIR(status.st_mode) and status.st_mode & stat.S_ISVTX)
+            if status.st_uid not in owners or shared:
                 return path, status.st_uid
             if path == "/":
                 break

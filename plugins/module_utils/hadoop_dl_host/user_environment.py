@@ -7,7 +7,9 @@ Part of the programs tfos-submit and deeplearning.
 from __future__ import absolute_import, division, print_function
 
 import glob
+import grp
 import os
+import pwd
 
 from . import environment_names, environment_tree, processes
 
@@ -79,6 +81,25 @@ def installed_names(root):
     trees = [os.path.basename(os.path.dirname(path)) for path in glob.glob(os.path.join(root, "envs", "*", "bin"))]
     names = sorted(set(environment_names.name_of(tree) for tree in trees))
     return [name for name in names if is_sealed(os.path.join(root, "envs", name))]
+
+
+def check_own(paths, reason):
+    """Refuse what others may change, on the way to one of these paths, too: this user's programs would run it."""
+    uid, groups = os.geteuid(), []
+    try:
+        user = pwd.getpwuid(uid)
+        group = grp.getgrgid(user.pw_gid)
+        if group.gr_name == user.pw_name and not set(group.gr_mem).difference([user.pw_name]):
+            groups.append(user.pw_gid)  # a group of this user alone, as RHEL makes them with the umask 002
+    except KeyError:
+        pass  # an account without an entry, as in containers
+    foreign_file = processes.foreign(paths, (0, uid), groups)
+    if foreign_file:
+        status = os.stat(foreign_file[0])
+        raise NotReady(
+            "only you may be able to write to %s, because %s, but its owner is %d and its mode %04o. Use a directory of your own: make a new one, "
+            "or chmod go-w." % (foreign_file[0], reason, status.st_uid, status.st_mode & 0o7777)
+        )
 
 
 def client_file(root, environment, name):

@@ -28,6 +28,7 @@ from gpu_check.host import Host
 
 TIMEOUT = 240  # seconds for one program; for a NameNode that does not answer, a GPU that hangs
 READ_TIMEOUT = 900  # seconds for everything
+NOBODY = "nobody" if os.geteuid() == 0 else None  # runs what may be of a wheel
 KEPT = (
     "PATH",
     "LANG",
@@ -40,10 +41,10 @@ KEPT = (
 NAMES = ("JAVA_HOME", "HADOOP_HOME", "HADOOP_HDFS_HOME", "HADOOP_CONF_DIR", "LD_LIBRARY_PATH", "CLASSPATH")
 
 
-def run(command, environment=None, also=()):
+def run(command, environment=None, also=(), user=None):
     """The exit status, the output, everything that was said, and what went wrong (or None). also: files that the program reads as code."""
     code = [path for path in [command[0]] + list(also) if os.path.exists(path)]
-    answer = processes.run(command, TIMEOUT, environment, processes.unprivileged(code))
+    answer = processes.run(command, TIMEOUT, environment, user if user else processes.unprivileged(code))
     return {"status": answer.status, "output": answer.output, "said": answer.error, "error": answer.problem}
 
 
@@ -102,13 +103,12 @@ def inside(environment, variables, program, login=None):
     except (confinement.NotConfined, IOError, OSError) as error:
         output, problem = "", str(error)
     # The NameNode is behind the network, which a cell lacks, and Hadoop asks for the name of the account.
-    user = "nobody" if os.geteuid() == 0 else None
     hdfs, answers = None, {}
     if os.path.exists(python) and login is not None:
         try:
-            with kerberos_login.logged_in(login.get("principal"), login.get("keytab"), user) as ticket:
+            with kerberos_login.logged_in(login.get("principal"), login.get("keytab"), NOBODY) as ticket:
                 own = dict(child_variables, HOME="/", **({kerberos_login.CACHE: ticket} if ticket else {}))
-                hdfs = processes.run(command + ["hdfs"], TIMEOUT, own, user)
+                hdfs = processes.run(command + ["hdfs"], TIMEOUT, own, NOBODY)
         except kerberos_login.NoLogin as failure:
             answers["hdfs"] = {"value": None, "error": str(failure)}
     for line in (output + "\n" + (hdfs.output if hdfs else "")).splitlines():
@@ -154,7 +154,8 @@ def spark(root, environment, variables, login):
     hdfs = hdfs if os.path.exists(hdfs) else "/usr/bin/hdfs"
     return {
         "home": home,
-        "version": run([os.path.join(home, "bin", "spark-submit"), "--version"], launcher),
+        # It may be of a wheel.
+        "version": run([os.path.join(home, "bin", "spark-submit"), "--version"], launcher, user=NOBODY),
         "archive": archive,
         "archived": archived([hdfs, "dfs", "-test", "-f", archive], launcher, places, login)
         if archive and login is not None

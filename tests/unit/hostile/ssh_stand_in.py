@@ -119,8 +119,7 @@ def arguments(given: list[str]) -> tuple[list[str], str, str]:
 def question(script: str) -> tuple[str, Any]:
     """What the host is asked: a reader, a module with its arguments, or a command ("")."""
     if script.rstrip().rpartition("\n")[2].startswith("module.main("):
-        benchmark = "ansible.module_utils.hadoop_dl_host.benchmark_run"
-        readers = {"report_reader": "report", "gpu_check.acceptance": "accepted", benchmark: "benchmarked"}
+        readers = {"report_reader": "report", "gpu_check.acceptance": "accepted", "benchmark_run": "benchmarked"}
         return next((kind for name, kind in readers.items() if f"('{name}', " in script), "facts"), None
     module = re.search(r"ansible(?:_collections)?[.\w]*\.modules\.(\w+)", script)
     match = re.search(r"^\s*ANSIBALLZ_PARAMS = (.+)$", script, re.MULTILINE)

@@ -10,7 +10,7 @@ import sys
 
 from ansible.module_utils.hadoop_dl_host import environment_packages as packages
 from ansible.module_utils.hadoop_dl_host import environment_tree, whole_files
-from ansible.module_utils.hadoop_dl_host.user_environment import DEFAULT, ROOT, NotReady
+from ansible.module_utils.hadoop_dl_host.user_environment import DEFAULT, ROOT, NotReady, check_own
 
 from deeplearning_command import local_page, options, programs
 from deeplearning_command.options import OK, Refused, say
@@ -39,6 +39,8 @@ def main(arguments):
         raise NotReady(
             "a directory of notebooks is required, but %s does not exist. Make it, or name another." % directory
         )
+    # A notebook imports modules of its directory first.
+    check_own([directory], "Jupyter runs programs of this directory as you")
     tree = tree_with(args, "notebook", "notebook")
     port = local_page.free_port([args.port] if args.port else PORTS)
     token = binascii.hexlify(os.urandom(24)).decode("ascii")
@@ -52,10 +54,11 @@ def main(arguments):
         variables["JUPYTER_TOKEN"] = token  # others read the arguments of a program, but not its variables
         local_page.announce(directory, port, "/?token=" + token)
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)  # from a terminal it reads whether Ctrl-C was meant
-        os.chdir(directory)
+        os.chdir("/")  # Jupyter up to 2022 runs the settings that it finds where it starts (CVE-2022-39286)
 
     program = os.path.join(tree, "bin", "jupyter-notebook")
     jupyter_options = ["--ip", local_page.HERE, "--port", str(port), "--port-retries", "0", "--no-browser"]
+    jupyter_options += ["--notebook-dir", directory]
     return programs.replace(args, jupyter_options, program, prepare)
 
 

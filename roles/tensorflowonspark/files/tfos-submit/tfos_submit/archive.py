@@ -4,15 +4,16 @@
 from __future__ import absolute_import, division, print_function
 
 import errno
+import functools
+import hashlib
 import os
-import pwd
 import re
 import subprocess
 import tarfile
 import tempfile
 import zlib
 
-from ansible.module_utils.hadoop_dl_host import environment_bytes, environment_tree, processes
+from ansible.module_utils.hadoop_dl_host import environment_bytes, environment_tree, processes, whole_files
 from ansible.module_utils.hadoop_dl_host.hdfs_command import ASK, PUT, Failure, Hdfs, answer
 from ansible.module_utils.hadoop_dl_host.user_environment import NotReady
 
@@ -27,6 +28,11 @@ class Store(Hdfs):
 
     log_in = WAYS
     way = "Check that HDFS is up, and that you may write to the directory of --archive."
+
+    def __init__(self, environment_file, names):
+        """names: the user's in HDFS. The first one counts without Kerberos."""
+        super(Store, self).__init__(environment_file, names[0])
+        self.names = set(names)
 
     def put(self, write, path):
         """Put what write(stream) writes, without a copy on this host's disk."""
@@ -60,19 +66,84 @@ class Store(Hdfs):
                     % (path, self.user, answer(words), self.way)
                 )
 
-    def has_archive(self, path):
-        """Whether the archive is there. A place in which others can put one is refused: this user's jobs would run it."""
-        directory = os.path.dirname(path)
-        output = self.run(["-ls", "-d", directory, path], ASK)[1]
-        rows = [line.split(None, 7) for line in output.splitlines() if ROW.match(line)]
-        modes = dict((row[7], row[0]) for row in rows if len(row) == 8)
-        for name, mode in modes.items():
-            if "w" in mode[5] + mode[8]:
+    def found(self, path):
+        """The row of -ls of the archive; None if it is missing. A place where others can put one is refused: this user's jobs would run it."""
+        places = parents(path)
+        output = self.run(["-ls", "-d"] + places + [path], ASK)[1]
+        rows = dict((line.split(None, 7)[-1], line.split(None, 7)) for line in output.splitlines() if ROW.match(line))
+        # Whoever owns the root of HDFS is its superuser, or can exchange everything below.
+        trusted = self.names.union(rows[places[0]][2:3] if places[0] in rows else [])
+        for name in [name for name in places + [path] if name in rows]:
+            mode, owner = rows[name][0], rows[name][2]
+            if owner not in trusted:
+                raise NotReady(
+                    "%s (--archive) must belong to you or to HDFS' superuser (%s), because your jobs run what is there, but belongs to %s. "
+                    "Name another directory." % (name, ", ".join(sorted(trusted)), owner)
+                )
+            # In a directory with the sticky bit, such as /tmp, only its owner can exchange what is there.
+            if "w" in mode[5] + mode[8] and not (mode[9] in "tT" and name in places[:-1]):
                 raise NotReady(
                     "only its owner may be able to write to %s (--archive), because your jobs run what is there, but its mode is "
                     "%s. hdfs dfs -chmod go-w %s" % (name, mode, name)
                 )
-        return path in modes
+        if path in rows and not set(rows).issuperset(places):
+            raise NotReady("HDFS must tell who owns %s, but answered: %s" % (", ".join(places), answer(output)))
+        return rows.get(path)
+
+    def compare(self, path, expected):
+        """Compare every byte of the archive with the environment's list of files. expected: path -> (sha256, size)."""
+        with open(os.devnull, "wb") as silence:
+            process = subprocess.Popen(
+                self.command(["-cat", path]),
+                env=self.variables(),
+                stdout=subprocess.PIPE,
+                stderr=silence,
+                preexec_fn=os.setsid,
+            )
+        timer = processes.Timer(PUT, lambda: processes.end_group(process.pid))
+        try:
+            problem = difference(process.stdout, expected)
+        except (IOError, OSError, EOFError, ValueError, tarfile.TarError, zlib.error) as error:
+            problem = "cannot be read (%s)" % error
+        finally:
+            timer.cancel()
+            processes.end_group(process.pid)
+            process.stdout.close()
+            process.wait()
+        if problem:
+            raise NotReady(
+                "%s must have the files of the environment as they were sealed, but %s. Nothing was submitted. Remove it "
+                "(hdfs dfs -rm %s), and run again." % (path, problem, path)
+            )
+
+
+def parents(path):
+    """The directories on the way to an address of a file system, from its root on."""
+    top = re.match(r"^[^:]+://[^/]*/?", path).group(0)
+    parts = path[len(top) :].split("/")[:-1]
+    return [top] + [top + "/".join(parts[: number + 1]) for number in range(len(parts))]
+
+
+def difference(stream, expected):
+    """How an archive differs from the list of files; None if it does not."""
+    missing = set(expected)
+    archive = tarfile.open(fileobj=stream, mode="r|gz")
+    for entry in archive:
+        name = (
+            entry.name if isinstance(entry.name, bytes) else os.fsencode(entry.name)
+        )  # novermin (Python 3 alone comes here)
+        sha256, size = expected.get(name, (None, 0))
+        digest = hashlib.sha256()
+        if entry.issym():
+            target = entry.linkname
+            digest.update(b"link to " + (target if isinstance(target, bytes) else os.fsencode(target)))  # novermin
+        elif entry.isreg() and entry.size == size:
+            for chunk in iter(functools.partial(archive.extractfile(entry).read, 1 << 20), b""):
+                digest.update(chunk)
+        if name not in missing or digest.hexdigest() != sha256:
+            return "has another %s" % os.path.basename(name).decode("utf-8", "replace")
+        missing.remove(name)
+    return "lacks %d of them" % len(missing) if missing else None
 
 
 class Packed(object):
@@ -98,13 +169,40 @@ def write_archive(environment, stream):
     packed = Packed(stream)
     archive = tarfile.open(fileobj=packed, mode="w", format=tarfile.GNU_FORMAT)
     # What was added since the seal is not listed, and stays here.
-    for relative in sorted(
-        environment_bytes.read_manifest(os.path.join(environment, environment_tree.STATE, "files.txt"))
-    ):
+    for relative in sorted(listed(environment)):
         name = relative if isinstance(relative, str) else os.fsdecode(relative)  # novermin (Python 3 alone comes here)
         archive.add(os.path.join(environment, name), name, recursive=False, filter=ownerless)
     archive.close()
     packed.close()
+
+
+def listed(environment, sha256=None):
+    """path -> (sha256, size) of the environment's sealed files."""
+    return environment_bytes.read_manifest(os.path.join(environment, environment_tree.STATE, "files.txt"), sha256)
+
+
+def note_of(path):
+    """The file of this user that says which archive was compared: an environment with CUDA has some GB."""
+    return os.path.join(os.path.expanduser("~"), ".cache", "tfos-submit", os.path.basename(path))
+
+
+def compared_before(row):
+    """Whether the archive was compared since it was written. row: of -ls, with its size and time."""
+    try:
+        with open(note_of(row[-1])) as note:
+            return os.fstat(note.fileno()).st_uid == os.geteuid() and note.read() == " ".join(row)
+    except (IOError, OSError):
+        return False
+
+
+def remember(row):
+    note = note_of(row[-1])
+    try:
+        if not os.path.isdir(os.path.dirname(note)):
+            os.makedirs(os.path.dirname(note), 0o700)
+        whole_files.write_whole(note, " ".join(row).encode("utf-8"))
+    except (IOError, OSError):
+        return  # without a home the next job compares again
 
 
 def ownerless(entry):
@@ -113,25 +211,33 @@ def ownerless(entry):
     return entry
 
 
-def kept(directory, environment, environment_file, user):
-    """The address of the environment's archive below a directory of HDFS, in which it is from now on. user: who writes there, without Kerberos."""
+def kept(directory, environment, environment_file, names):
+    """The address of the environment's archive below a directory of HDFS, in which it is from now on. names: the user's in HDFS."""
     seal = environment_tree.seal_of(environment)
     digest = seal.get("contents_sha256") or seal.get("files_sha256", "")  # of an earlier version's the latter alone
     name = os.path.basename(environment)
-    store = Store(environment_file, user or pwd.getpwuid(os.geteuid()).pw_name)
+    store = Store(environment_file, names)
     path = "%s/%s-%s.tar.gz" % (directory, name, digest[:12])
     try:
-        if store.has_archive(path):
-            return path
-        say("packing %s into %s; later jobs find it there" % (name, path))
-        damage = environment_bytes.deep_problem(environment)
-        if damage:
+        row = store.found(path)
+        if row is None:
+            say("packing %s into %s; later jobs find it there" % (name, path))
+            damage = environment_bytes.deep_problem(environment)
+            if damage:
+                raise NotReady(
+                    "%s must be as it was sealed, but is not: %s. Ask the operator for ansible-playbook site.yml, which builds it again."
+                    % (environment, damage)
+                )
+            store.must(["-mkdir", "-p", directory])
+            store.put_whole(lambda draft: store.put(lambda stream: write_archive(environment, stream), draft), path)
+            row = store.found(path)
+        if row is None:
             raise NotReady(
-                "%s must be as it was sealed, but is not: %s. Ask the operator for ansible-playbook site.yml, which builds it again."
-                % (environment, damage)
+                "HDFS must have %s after it was put there, but does not list it. Try: hdfs dfs -ls -d %s" % (path, path)
             )
-        store.must(["-mkdir", "-p", directory])
-        store.put_whole(lambda draft: store.put(lambda stream: write_archive(environment, stream), draft), path)
+        if not compared_before(row):
+            store.compare(path, listed(environment, seal.get("files_sha256")))
+            remember(row)
     except Failure as failure:
         raise NotReady(str(failure))
     return path

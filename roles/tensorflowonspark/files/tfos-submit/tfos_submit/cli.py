@@ -106,7 +106,7 @@ def run(options):
         packages = own_packages.pack(own, os.path.join(directory, "packages.zip")) if own else None
         archives = [(packages, spark.PACKAGES)] if packages else []
         if options.archive:
-            archive_file = archive.kept(options.archive, environment, environment_file, user)
+            archive_file = archive.kept(options.archive, environment, environment_file, login.names(user))
             archives.append((archive_file, spark.ENVIRONMENT))
         command = spark.submit_command(spark_home, path, options, programs, archives)
         pythons = spark.pythons(options, environment)

@@ -4,6 +4,7 @@
 from __future__ import absolute_import, division, print_function
 
 import os
+import pwd
 import re
 
 from ansible.module_utils.hadoop_dl_host import kerberos_login, processes
@@ -49,7 +50,7 @@ class Login(object):
             )
         if not self.keytab:
             # Java takes the name as a path, without FILE: before it.
-            os.environ[kerberos_login.CACHE] = own_ticket()[0]
+            os.environ[kerberos_login.CACHE], self.principal = own_ticket()
             return
         try:
             self.replace()
@@ -60,6 +61,11 @@ class Login(object):
     def replace(self):
         kerberos_login.log_in(self.principal, self.keytab, self.cache)
         self.since = processes.clock()
+
+    def names(self, user):
+        """This user's names in HDFS: with Kerberos the principal's first part, or what the site makes of it (auth_to_local): the account's."""
+        account = pwd.getpwuid(os.geteuid()).pw_name
+        return [user] if user else [re.split("[/@]", self.principal)[0], account] if self.principal else [account]
 
     def renew(self):
         """A long job asks YARN until its end, with a ticket that ends after some hours."""

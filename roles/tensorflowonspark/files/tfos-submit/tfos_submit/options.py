@@ -50,7 +50,8 @@ def gpu_count(text):
 
 
 def address(text):
-    if "://" not in text:
+    # Without what hdfs dfs takes for a pattern, or Spark for a separator.
+    if not re.match(r"^\w[\w+.-]*://[\w.:-]*(/(?!\.\.?(/|$))[^\s*?{}\[\]\\,#/]+)+/*$", text, re.U):
         raise argparse.ArgumentTypeError("all hosts must reach it, as hdfs:///user/me/DIR, but this is %r" % str(text))
     return text.rstrip("/")
 
