@@ -18,7 +18,7 @@ display = Display()
 
 
 class ActionModule(OnceAction):
-    """checked_inputs: `names` are the inputs that the playbook uses itself, `roles` those of which it uses all inputs.
+    """checked_inputs: `names` are the inputs that the playbook uses itself, `roles` those of which it uses all inputs. strict: no name is misspelt.
 
     Templates are evaluated as the plan evaluates them. Fails with every problem of every host in one list.
     """
@@ -27,6 +27,8 @@ class ActionModule(OnceAction):
         names = self._task.args["names"]
         input_names = inputs.used(names, self._task.args.get("roles") or [], REPOSITORY)
         problems, warnings = Inventory(self._templar, self.variables, input_names).checked(names)
+        if self._task.args.get("strict"):
+            problems = [*problems, *warnings]
         for warning in warnings:
             display.warning(warning)
         return {"failed": True, "msg": plan_model.failure(problems)} if problems else {}

@@ -389,6 +389,49 @@ def test_a_misspelt_input_is_a_warning_and_a_sites_own_variable_is_none() -> Non
     assert result.warnings == ["cuda_version is not an input of this project and is not used; cuda_versions is one."]
 
 
+def test_capitals_are_a_misspelling() -> None:
+    assert "upgrade_batch is one." in inputs.check({"Upgrade_Batch": 1}, REPOSITORY).warnings[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("yarn_gpu_node_label_store", "hdfs:///user"),
+        ("yarn_gpu_node_label_store", "hdfs:///user/anna"),
+        ("yarn_gpu_node_label_store", "hdfs://nameservice1/tmp"),
+        ("yarn_gpu_node_label_store", "file:///etc"),
+        ("yarn_gpu_node_label_store", "file:///home/anna/labels"),
+        ("tensorflowonspark_hdfs_directory", "/user/anna"),
+        ("yarn_gpu_discovery", "/tmp/nvidia-smi"),
+        ("yarn_gpu_discovery", "/home/anna/nvidia-smi"),
+        ("yarn_gpu_devices", "0:0,0:0"),
+        ("yarn_gpu_devices", "0:0,1:1,0:2"),
+        ("yarn_gpu_devices", "0:1,1:2,3:1"),
+    ],
+)
+def test_what_belongs_to_users_or_comes_twice_is_refused(name: str, value: str) -> None:
+    assert problems(**{name: value})
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("yarn_gpu_node_label_store", "hdfs:///yarn/node-labels"),
+        ("yarn_gpu_node_label_store", "file:///var/lib/hadoop-yarn/labels"),
+        ("tensorflowonspark_hdfs_directory", "/user/spark/share/lib"),
+        ("yarn_gpu_discovery", "/opt/site/nvidia-smi"),
+        ("yarn_gpu_devices", "0:0,10:1,1:10"),
+    ],
+)
+def test_what_only_looks_like_it_is_accepted(name: str, value: str) -> None:
+    assert problems(**{name: value}) == []
+
+
+def test_a_label_without_yarn_is_refused() -> None:
+    (problem,) = problems(yarn_gpu_node_label="gpu", yarn_gpu=False)
+    assert problem.startswith("yarn_gpu_node_label requires yarn_gpu, but yarn_gpu is not true")
+
+
 def test_one_variable_names_the_ca_of_the_mirror() -> None:
     group_vars = yaml.safe_load((REPOSITORY / "playbooks/group_vars/all.yml").read_text(encoding="utf-8"))
     of_roles = {name for name in KNOWN if name.endswith("_mirror_ca")}

@@ -202,3 +202,16 @@ def test_a_file_below_the_operators_home_is_found(monkeypatch: pytest.MonkeyPatc
 
 def test_an_address_that_needs_the_plan_is_not_compared_yet() -> None:
     assert not list(requirements.served_elsewhere({"mirror_url": "http://{{ stack.name }}:8900"}))
+
+
+def test_one_machine_under_two_names_is_refused() -> None:
+    """It would be two hosts of a batch, with two locks of one file."""
+    hosts = [make_host("data1", ansible_host="10.0.0.1"), make_host("data2", ansible_host="10.0.0.1")]
+    words = "Each machine must have one name in the inventory, but data1 and data2 have the same address (10.0.0.1). Remove all names but one."
+    assert words in problems(*hosts)
+    assert problems(make_host("data1", ansible_host="h"), make_host("data2", ansible_host="h", ansible_port=2222)) == []
+
+
+def test_a_batch_that_differs_between_hosts_is_refused() -> None:
+    (problem,) = problems(make_host("data1", upgrade_batch=1), make_host("data2", upgrade_batch="50%"))
+    assert problem.startswith("upgrade_batch must be the same for all hosts, but is 1 and 50%.")

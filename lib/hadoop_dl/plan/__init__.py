@@ -26,6 +26,7 @@ from hadoop_dl.plan.problems import (
     group_alike,
     group_problems,
     host_problems,
+    inventory_problems,
     listed_warnings,
 )
 from hadoop_dl.plan.target import Target
@@ -74,6 +75,7 @@ def usable_hosts(plan: Plan, hosts: Sequence[Host], repository: Path) -> list[Ho
         plan.tell(host.name, answer.problems, [*answer.warnings, *listed_warnings(host)])
     hosts = [replace(host, variables={**host.variables, **answers[host.name].values}) for host in hosts]
     group_problems(plan, hosts)
+    plan.problems += inventory_problems(hosts)
     without_answer(plan, [host for host in hosts if host.facts is None])
     return [host for host in hosts if host.facts is not None and not answers[host.name].problems]
 

@@ -136,7 +136,7 @@ def misspelt(name: str, repository: Path) -> str:
     inputs = all_inputs(repository)
     if name in inputs or name in table()["refused"] or name.startswith("_"):
         return ""
-    nearest = difflib.get_close_matches(name, inputs, n=1, cutoff=0.9)
+    nearest = difflib.get_close_matches(name.lower(), inputs, n=1, cutoff=0.9)
     return nearest[0] if nearest else ""
 
 

@@ -35,6 +35,28 @@ def group_problems(plan: Plan, hosts: Sequence[Host]) -> None:
         plan.warnings += [f"{host.name}: {text}" for host in hosts if host.name in strangers]
 
 
+def inventory_problems(hosts: Sequence[Host]) -> list[str]:
+    """One machine under two names would be two hosts of a batch; one number of a run that differs between hosts would be the first host's."""
+    names: dict[tuple[str, str], list[str]] = {}
+    for host in hosts:
+        values = [
+            str(host.variables.get(key, default))
+            for key, default in (("ansible_host", host.name), ("ansible_port", 22))
+        ]
+        names.setdefault((values[0], values[1]), []).append(host.name)
+    problems = [
+        f"Each machine must have one name in the inventory, but {' and '.join(twins)} have the same address ({address}). Remove all names but one."
+        for (address, _), twins in names.items()
+        if len(twins) > 1 and not any("{{" in part for part in (address, _))
+    ]
+    batches = {str(host.variables["upgrade_batch"]) for host in hosts if "upgrade_batch" in host.variables}
+    if len(batches) > 1:
+        problems.append(
+            f"upgrade_batch must be the same for all hosts, but is {' and '.join(sorted(batches))}. Set it once, for the group all."
+        )
+    return problems
+
+
 def mirror_problems(hosts: Sequence[Host], mirrors: Sequence[str]) -> list[str]:
     """The hosts whose environment comes from a mirror that no host fills. mirrors: all mirror hosts of the inventory, also of those not in this run."""
     concerned = [host for host in hosts if concerns("environment", host) and not mirrors]
