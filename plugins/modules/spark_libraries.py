@@ -29,6 +29,7 @@ uri: {description: "Address of the archive with the cluster's file system, as sp
 """
 
 import os
+import re
 import zipfile
 
 from ansible.module_utils.basic import AnsibleModule
@@ -39,25 +40,50 @@ from ansible.module_utils.hadoop_dl_host.hdfs_command import PUT, Failure, Hdfs
 class Archive(Hdfs):
     """Spark's jars in HDFS."""
 
-    def problem(self, path, jars):
-        """Why the file in HDFS is not the archive of these jars, or None: its name alone is no proof."""
-        words = self.must(["-stat", "%u %b", path]).splitlines()[-1].split()
-        owner, length = words[0], int(words[-1])
-        sizes = [os.path.getsize(os.path.join(jars, name)) for name in os.listdir(jars) if name.endswith(".jar")]
-        # An uncompressed zip has the jars and at most 1 KB about each.
-        if not sum(sizes) <= length <= sum(sizes) + 1024 * (len(sizes) + 1):
-            return "has %d bytes, but the jars have %d" % (length, sum(sizes))
-        if owner != self.user and not kerberos_login.is_secure(self.site()):  # else the ticket decides who writes
-            return "belongs to %s, but must belong to %s" % (owner, self.user)
-        return None
+    names = ()  # of those who may own the archive and its directories, besides HDFS' superuser
 
-    def check(self, path, jars):
-        problem = self.problem(path, jars)
+    def problem(self, path, jars, local):
+        """Why the file in HDFS is not the archive of these jars, or None: its name alone is no proof. local: a file for its copy."""
+        problem = self.owned(path, self.names)[1]
+        if problem:
+            return "is not safe: %s" % problem
+        length = int(self.must(["-stat", "%u %b", path]).splitlines()[-1].split()[-1])
+        files = dict((name, os.path.join(jars, name)) for name in os.listdir(jars) if name.endswith(".jar"))
+        size = sum(map(os.path.getsize, files.values()))
+        # An uncompressed zip has the jars and at most 1 KB about each.
+        if not size <= length <= size + 1024 * (len(files) + 1):
+            return "has %d bytes, but the jars have %d" % (length, size)
+        try:
+            self.must(["-get", path, local], PUT)
+            with zipfile.ZipFile(local) as archive:
+                if sorted(archive.namelist()) != sorted(files):
+                    return "has other files than the jars"
+                changed = [name for name in files if not same(archive.open(name), files[name])]
+        except (ValueError, RuntimeError, zipfile.BadZipfile) as error:
+            return "is no archive (%s)" % error
+        finally:
+            if os.path.exists(local):
+                os.unlink(local)
+        return "has another %s" % changed[0] if changed else None
+
+    def check(self, path, jars, downloads):
+        problem = self.problem(path, jars, whole_files.own_name(os.path.join(downloads, "of-hdfs.zip")))
         if problem:
             raise Failure(
                 "%s in HDFS must be the archive of Spark's jars, but it %s. Jobs would run with it. Look at it (hdfs dfs -ls), remove it, "
                 "and run again." % (path, problem)
             )
+
+
+def same(stream, path):
+    """Whether the stream has the bytes of the file."""
+    with open(path, "rb") as handle:
+        while True:
+            chunk = handle.read(1 << 20)
+            if stream.read(len(chunk) or 1) != chunk:
+                return False
+            if not chunk:
+                return True
 
 
 def make_zip(jars, path):
@@ -75,7 +101,7 @@ def upload(hdfs, jars, archive, downloads):
         make_zip(jars, local)
         hdfs.must(["-mkdir", "-p", os.path.dirname(archive)])
         hdfs.put_whole(lambda draft: hdfs.must(["-put", "-f", local, draft], PUT), archive)
-        hdfs.check(archive, jars)
+        hdfs.check(archive, jars, downloads)
     finally:
         if os.path.exists(local):
             os.unlink(local)
@@ -87,7 +113,7 @@ def keep(hdfs, params, ready, checking):
         hdfs.check_launcher()
     is_uploaded = ready and hdfs.has(params["archive"])
     if is_uploaded and os.path.isdir(params["jars"]):  # in check mode they may not be there
-        hdfs.check(params["archive"], params["jars"])
+        hdfs.check(params["archive"], params["jars"], params["downloads"])
     recorded = params["archive"] in hdfs_record.read(params["record"])["files"]
     if is_uploaded and (recorded or checking):
         return not recorded
@@ -115,6 +141,8 @@ def main():
     )
     params = module.params
     hdfs = Archive(params["environment_file"], params["user"])
+    short = re.split("[/@]", params["principal"])[0]
+    hdfs.names = [short, short.lower()] if short else [params["user"]]  # auth_to_local often makes small letters
     ready = os.path.exists(params["environment_file"])
     uri = (hdfs.default_file_system() if ready else "hdfs://") + params["archive"]
     if not ready and not module.check_mode:

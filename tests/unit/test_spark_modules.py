@@ -182,21 +182,37 @@ def test_two_edge_nodes_that_upload_at_once_both_succeed(tmp_path: Path, jars: P
     assert [path.name for path in (hdfs.root / "apps").iterdir()] == ["libs.zip"]
 
 
+@pytest.mark.parametrize("secure", [False, True], ids=["simple", "kerberos"])
 @pytest.mark.parametrize(
-    ("content", "owner", "words"),
-    [("x" * 9000, "hdfs", "has 9000 bytes, but the jars have 10"), (None, "mallory", "belongs to mallory, but must")],
+    ("change", "words"),
+    [
+        (lambda path: path.write_text("x" * 9000), "has 9000 bytes, but the jars have 10"),
+        (lambda path: path.write_bytes(path.read_bytes()[::-1]), "is no archive"),
+        (lambda path: path.write_bytes(path.read_bytes().replace(b"aaaaa", b"evil!")), "is no archive|has another"),
+        (lambda path: Path(f"{path}.owner").write_text("mallory"), "must belong to hdfs.*, but belongs to mallory"),
+        (
+            lambda path: Path(f"{path.parent}.owner").write_text("mallory"),
+            "must belong to hdfs.*, but belongs to mallory",
+        ),
+        (lambda path: path.parent.chmod(0o777), "hdfs dfs -chmod go-w /apps"),
+    ],
+    ids=["length", "bytes", "a jar", "owner", "owner of the directory", "mode of the directory"],
 )
 def test_a_file_of_somebody_else_under_the_archives_name_is_refused(
-    tmp_path: Path, jars: Path, content: str | None, owner: str, words: str
+    tmp_path: Path, jars: Path, change: Callable[[Path], object], words: str, secure: bool
 ) -> None:
+    """All jobs of all users run its jars. A ticket does not decide who writes there."""
     hdfs = Hdfs(tmp_path)
+    if secure:
+        (tmp_path / "hadoop-env.sh").open("a").write(f"export HADOOP_CONF_DIR={tmp_path}\n")
+        write_settings(tmp_path / "core-site.xml", {"hadoop.security.authentication": "kerberos"})
+    for path in jars.glob("*.jar"):
+        path.write_bytes(b"a" * path.stat().st_size)
     spark_libraries.upload(spark(hdfs), str(jars), "/apps/libs.zip", str(tmp_path))
-    spark(hdfs).check("/apps/libs.zip", str(jars))
-    if content:
-        (hdfs.root / "apps/libs.zip").write_text(content)
-    (hdfs.root / "apps/libs.zip.owner").write_text(owner)
+    spark(hdfs).check("/apps/libs.zip", str(jars), str(tmp_path))
+    change(hdfs.root / "apps/libs.zip")
     with pytest.raises(spark_libraries.Failure, match=words):
-        spark(hdfs).check("/apps/libs.zip", str(jars))
+        spark(hdfs).check("/apps/libs.zip", str(jars), str(tmp_path))
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="gives a launcher to another user")

@@ -167,7 +167,7 @@ def test_an_archive_of_somebody_else_is_refused(edge: SimpleNamespace, place: st
     path = {"archive": edge.archive, "directory": edge.archive.parent, "parent": edge.archive.parents[1]}[place]
     Path(f"{path}.owner").write_text("mallory")
     address = str(path).replace(str(edge.hdfs.root), "hdfs://")
-    words = f"{address} (--archive) must belong to you or to HDFS' superuser (hdfs, root), because your jobs run what is there, but belongs to mallory"
+    words = f"your jobs run what --archive names, so {address} must belong to hdfs or root, but belongs to mallory"
     assert words in refusal(edge, "--archive", DIRECTORY)
 
 
@@ -197,7 +197,7 @@ def planted(member: tarfile.TarInfo, content: bytes) -> tuple[tarfile.TarInfo, b
 
 def led_elsewhere(member: tarfile.TarInfo, content: bytes) -> tuple[tarfile.TarInfo, bytes]:
     if member.issym():
-        member.linkname = "/tmp/mallory"  # noqa: S108 (it is not made)
+        member.linkname = "/tmp/mallory"
     return member, content
 
 

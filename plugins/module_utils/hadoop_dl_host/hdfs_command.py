@@ -5,11 +5,13 @@ from __future__ import absolute_import, division, print_function
 
 import glob
 import os
+import re
 import uuid
 
 from . import kerberos_login, processes, yarn_cluster
 
 LATE = 124  # exit status that stands for a program that did not end
+ROW = re.compile(r"^[d-][rwxsStT-]{9}")  # of -ls
 ASK, PUT = 120, 900  # seconds; a client whose NameNode does not answer tries for a quarter of an hour
 
 
@@ -33,6 +35,13 @@ def answer(output):
 def shown(arguments):
     """A command as messages have it; of many files only the first ones."""
     return " ".join(arguments[:6] + ["..."] * (len(arguments) > 6))
+
+
+def parents(path):
+    """The directories on the way to a path or an address of a file system, from its root on."""
+    top = re.match(r"^(?:[^:/]+://[^/]*)?/?", path).group(0)
+    parts = path[len(top) :].split("/")[:-1]
+    return [top] + [top + "/".join(parts[: number + 1]) for number in range(len(parts))]
 
 
 class Failure(Exception):
@@ -136,6 +145,32 @@ class Hdfs(object):
                 % (shown(paths), answer(output))
             )
         return status, sizes, output
+
+    def owned(self, path, names):
+        """(row of -ls, None), or (None, why others than these users and HDFS' superuser can exchange what is at the path); (None, None) if it is missing."""
+        places = parents(path)
+        output = self.run(["-ls", "-d"] + places + [path], ASK)[1]
+        rows = dict((line.split(None, 7)[-1], line.split(None, 7)) for line in output.splitlines() if ROW.match(line))
+        # Whoever owns the root of HDFS is its superuser, or can exchange everything below.
+        trusted = set(names).union(rows[places[0]][2:3] if places[0] in rows else [])
+        for name in [name for name in places + [path] if name in rows]:
+            mode, owner = rows[name][0], rows[name][2]
+            if owner not in trusted:
+                return None, "%s must belong to %s, but belongs to %s" % (name, " or ".join(sorted(trusted)), owner)
+            # In a directory with the sticky bit, such as /tmp, only its owner can exchange what is there.
+            if "w" in mode[5] + mode[8] and not (mode[9] in "tT" and name in places[:-1]):
+                return (
+                    None,
+                    "only its owner may be able to write to %s, but its mode is %s (hdfs dfs -chmod go-w %s)"
+                    % (
+                        name,
+                        mode,
+                        name,
+                    ),
+                )
+        if path in rows and not set(rows).issuperset(places):
+            return None, "HDFS must tell who owns %s, but answered: %s" % (", ".join(places), answer(output))
+        return rows.get(path), None
 
     def missing_directories(self, path):
         """Those of a directory and its parents that are not there, the deepest first."""

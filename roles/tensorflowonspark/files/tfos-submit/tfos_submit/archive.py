@@ -7,20 +7,17 @@ import errno
 import functools
 import hashlib
 import os
-import re
 import subprocess
 import tarfile
 import tempfile
 import zlib
 
 from ansible.module_utils.hadoop_dl_host import environment_bytes, environment_tree, processes, whole_files
-from ansible.module_utils.hadoop_dl_host.hdfs_command import ASK, PUT, Failure, Hdfs, answer
+from ansible.module_utils.hadoop_dl_host.hdfs_command import PUT, Failure, Hdfs, answer
 from ansible.module_utils.hadoop_dl_host.user_environment import NotReady
 
 from tfos_submit.login import WAYS
 from tfos_submit.outcome import say
-
-ROW = re.compile(r"^[d-][rwxsStT-]{9}")  # of -ls
 
 
 class Store(Hdfs):
@@ -68,27 +65,12 @@ class Store(Hdfs):
 
     def found(self, path):
         """The row of -ls of the archive; None if it is missing. A place where others can put one is refused: this user's jobs would run it."""
-        places = parents(path)
-        output = self.run(["-ls", "-d"] + places + [path], ASK)[1]
-        rows = dict((line.split(None, 7)[-1], line.split(None, 7)) for line in output.splitlines() if ROW.match(line))
-        # Whoever owns the root of HDFS is its superuser, or can exchange everything below.
-        trusted = self.names.union(rows[places[0]][2:3] if places[0] in rows else [])
-        for name in [name for name in places + [path] if name in rows]:
-            mode, owner = rows[name][0], rows[name][2]
-            if owner not in trusted:
-                raise NotReady(
-                    "%s (--archive) must belong to you or to HDFS' superuser (%s), because your jobs run what is there, but belongs to %s. "
-                    "Name another directory." % (name, ", ".join(sorted(trusted)), owner)
-                )
-            # In a directory with the sticky bit, such as /tmp, only its owner can exchange what is there.
-            if "w" in mode[5] + mode[8] and not (mode[9] in "tT" and name in places[:-1]):
-                raise NotReady(
-                    "only its owner may be able to write to %s (--archive), because your jobs run what is there, but its mode is "
-                    "%s. hdfs dfs -chmod go-w %s" % (name, mode, name)
-                )
-        if path in rows and not set(rows).issuperset(places):
-            raise NotReady("HDFS must tell who owns %s, but answered: %s" % (", ".join(places), answer(output)))
-        return rows.get(path)
+        row, problem = self.owned(path, self.names)
+        if problem:
+            raise NotReady(
+                "your jobs run what --archive names, so %s. Correct that, or name another directory." % problem
+            )
+        return row
 
     def compare(self, path, expected):
         """Compare every byte of the archive with the environment's list of files. expected: path -> (sha256, size)."""
@@ -115,13 +97,6 @@ class Store(Hdfs):
                 "%s must have the files of the environment as they were sealed, but %s. Nothing was submitted. Remove it "
                 "(hdfs dfs -rm %s), and run again." % (path, problem, path)
             )
-
-
-def parents(path):
-    """The directories on the way to an address of a file system, from its root on."""
-    top = re.match(r"^[^:]+://[^/]*/?", path).group(0)
-    parts = path[len(top) :].split("/")[:-1]
-    return [top] + [top + "/".join(parts[: number + 1]) for number in range(len(parts))]
 
 
 def difference(stream, expected):
