@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections import deque
 from typing import Any
 
+import ansible.plugins.strategy
 from ansible import constants as C
 from ansible.plugins.loader import filter_loader, test_loader
 from ansible.plugins.strategy.linear import StrategyModule as Linear
 from ansible.utils.unsafe_proxy import wrap_var
+
+from hadoop_dl.data.terminal import one_line, printable_values
 
 # Keys that Ansible obeys in any result, and the actions, of the controller alone, that may set them.
 OBEYED = {
@@ -17,6 +20,31 @@ OBEYED = {
 }
 LONGEST = 2000  # characters of the text of a broken connection
 PLAIN = str.maketrans("{}", "()")
+
+
+class Display:
+    """What workers display, such as a warning about what a host printed: without control characters."""
+
+    def __init__(self, display: Any) -> None:
+        self.display_of_ansible = display
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self.display_of_ansible, name)
+        return (lambda *words, **more: value(*map(printable_values, words), **more)) if callable(value) else value
+
+
+def clean(task_result: Any) -> None:
+    """What Ansible prints of a result by itself."""
+    result = task_result._result
+    for answer in (result, *(item for item in result.get("results") or () if isinstance(item, dict))):
+        answer.pop("deprecations", None)
+        warnings = answer.pop("warnings", None)
+        if isinstance(warnings, list):
+            answer["warnings"] = [one_line(warning) for warning in warnings]
+        if answer.get("failed") or answer.get("unreachable"):
+            answer.update({key: printable_values(value) for key, value in answer.items() if key != "results"})
+        elif "msg" in answer:
+            answer["msg"] = printable_values(answer["msg"])
 
 
 class Results(deque):  # type: ignore[type-arg]
@@ -46,6 +74,15 @@ class StrategyModule(Linear):  # type: ignore[misc]
     def __init__(self, tqm: Any) -> None:
         super().__init__(tqm)
         self._results = Results()
+        if not isinstance(ansible.plugins.strategy.display, Display):
+            ansible.plugins.strategy.display = Display(ansible.plugins.strategy.display)
         # Ansible loads the files of all filters at the first one that it meets, and this is mostly in a worker: every task of every host would load them.
         for loader in (filter_loader, test_loader):
             next(loader.all(), None)
+
+    def normalize_task_result(self, task_result: Any) -> Any:
+        """Of a task, or of one item of its loop; the latter are printed at once and never reach the queue."""
+        normalized = super().normalize_task_result(task_result)
+        if isinstance(normalized._result.get("results", []), list):
+            clean(normalized)
+        return normalized

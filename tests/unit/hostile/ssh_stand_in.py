@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 MARK = "of-a-hostile-host"  # in every text of a hostile host: nothing of it may reach another host
 LONG = "9" * 5000
+CURSOR = "\x1b[2J\x1b]0;of-a-hostile-host\x07\x9b2J\u202e"
 MEGABYTE = 1 << 20
 
 
@@ -81,6 +82,10 @@ def result_keys(answer: Any, site: str) -> Any:
 ATTACKS: dict[str, Callable[[Any, str], Any]] = {
     "keys": result_keys,
     "failed": lambda answer, site: answer | {"failed": True, "unreachable": True, "msg": template(site)},
+    "terminal": lambda answer, site: (
+        answer
+        | {"failed": True, "msg": CURSOR, "exception": CURSOR, "warnings": [CURSOR], "deprecations": [{"msg": CURSOR}]}
+    ),
     "skipped": lambda answer, site: answer | {"skipped": 1, "failed_when_result": 0, "msg": template(site)},
     "templates": lambda answer, site: leaves(answer, texts(template(site))) | {template(site): template(site)},
     "options": lambda answer, site: leaves(answer, texts(f"-oProxyCommand=touch {site}/evaluated;{MARK}")),
@@ -103,6 +108,8 @@ def respond(name: str, answer: Any, site: str) -> int:
         print('{"facts": ' + '{"a": ' * 20000 + "1" + "}" * 20001)
         return 0
     print(json.dumps(ATTACKS[name](answer, site)).replace('"LONG"', LONG))
+    if name == "terminal":
+        print(CURSOR)  # Ansible warns of what follows the JSON, and shows it
     return 0
 
 

@@ -270,7 +270,9 @@ def test_the_plan_names_hostile_hosts_and_is_made_for_all_others(site: Site) -> 
     site.inventory(ssh_stand_in.ATTACKS)
     code, output = site.run("plan.yml")
     hosts = set(re.findall(r"^([\w-]+) .*unreachable=1", output, re.MULTILINE))
-    assert hosts == {f"bad-{attack}" for attack in set(ssh_stand_in.ATTACKS) - {"keys", "failed", "skipped"}}, output
+    assert hosts == {
+        f"bad-{attack}" for attack in set(ssh_stand_in.ATTACKS) - {"keys", "failed", "skipped", "terminal"}
+    }, output
     changing_hosts = set(HONEST) - {"master1"}
     assert all(re.search(rf"^  (\S.*, )?{host}(, |$)", output, re.MULTILINE) for host in changing_hosts), output
     assert code == 4, output  # Ansible's status for unreachable hosts
@@ -285,6 +287,43 @@ def test_a_host_that_turns_hostile_after_the_plan_reaches_nothing_beyond_itself(
     assert {"data1", "data2", "edge1"} <= {entry["host"] for entry in site.asked()}, output
     hosts = {entry["host"] for entry in site.asked() if entry["host"] not in HONEST and entry["asked"] not in questions}
     assert hosts == {"bad-keys", "bad-templates", "bad-broken"}, output
+
+
+@pytest.mark.parametrize("playbook", ["rollback.yml", "frameworks.yml", "remove.yml"])
+def test_a_host_moves_no_cursor_whatever_ansible_itself_prints_of_it(site: Site, playbook: str) -> None:
+    """Failures with their exceptions, warnings, deprecations, and what follows the answer."""
+    site.inventory(["terminal"])
+    _code, output = site.run(playbook, "--check", spared=("facts", "report", "run_lock"))
+    asked = {entry["asked"] for entry in site.asked() if entry["host"] == "bad-terminal"}
+    assert asked - {"facts", "report", "run_lock"}
+    assert not re.findall("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e]", output), output
+
+
+def shown(output: str) -> str:
+    """Messages as the operator reads them, without the quotes of YAML."""
+    return " ".join(output.split()).replace("''", "'")
+
+
+@pytest.mark.parametrize("taken_over", [False, True])
+def test_a_host_that_refuses_its_lock_is_named_with_the_way_to_leave_it_out(site: Site, taken_over: bool) -> None:
+    site.inventory(["keys"])
+    MODULES["run_lock"] = {**(honest := MODULES["run_lock"]), "holder": {"id": "f" * 32, "who": "x", "pid": 1}}
+    try:
+        _code, output = site.run("rollback.yml", *(["-e", "run_lock_takeover=true"] if taken_over else []))
+    finally:
+        MODULES["run_lock"] = honest
+    assert re.search(r"leave it out: --limit '!data1'", shown(output)), output
+
+
+def test_a_host_that_refuses_its_rollback_is_named_with_the_way_to_leave_it_out(site: Site) -> None:
+    """An emergency rollback of the others must be one option away."""
+    site.inventory([])
+    MODULES["environment_earlier_info"] = {**EARLIER, "problem": "no"}
+    try:
+        _code, output = site.run("rollback.yml")
+    finally:
+        MODULES["environment_earlier_info"] = EARLIER
+    assert "To go back without these hosts, add --limit 'all:!data1:!data2:!edge1'" in shown(output), output
 
 
 # The row of what honest hosts measured. Texts of another kind may be anything; what counts is typed.
