@@ -118,7 +118,7 @@ def test_the_gpu_is_compared_with_the_cpu_of_the_same_host(trained: Any, tmp_pat
 
 def test_a_batch_that_does_not_fit_the_memory_of_the_gpu_ends_the_search(trained: Any, tmp_path: Path) -> None:
     arguments = ("--networks", "lstm", "--output", str(tmp_path / "found.json"))
-    completed = run_command(trained, "benchmark", "--seconds", "0.1", *arguments, GPUS="1", MEMORY="100")
+    completed = run_command(trained, "benchmark", "--seconds", "0.1", *arguments, TF_GPUS="1", MEMORY="100")
     assert completed.returncode == 0, completed.stderr
     (network,) = json.loads((tmp_path / "found.json").read_text())["networks"]
     assert network["measured"]["gpu"]["batch"] == 64

@@ -115,6 +115,33 @@ def test_the_users_setting_comes_last_and_counts() -> None:
     assert text.startswith("spark.task.maxFailures 9\n")
 
 
+@pytest.mark.parametrize(
+    ("version", "encryption"),
+    [
+        ((2, 1), "spark.authenticate.enableSaslEncryption"),
+        ((2, 4), "spark.network.crypto.enabled"),
+        ((3, 5), "spark.network.crypto.enabled"),
+        (None, "spark.network.crypto.enabled"),
+    ],
+)
+def test_nobody_without_the_jobs_secret_speaks_with_its_driver(version: Any, encryption: str) -> None:
+    """Whoever reaches the port of a Spark without authentication runs code as the job's user."""
+    settings = dict(spark.secured([("spark.app.name", "x")], ["spark.ui.port 1\n"], version))
+    assert settings == {
+        "spark.authenticate": "true",
+        encryption: "true",
+        "spark.shuffle.service.enabled": "false",
+        "spark.app.name": "x",
+    }
+
+
+@pytest.mark.parametrize(
+    ("defaults", "conf"), [("spark.authenticate true\n", []), ("", [("spark.authenticate", "false")])]
+)
+def test_a_site_or_a_job_decides_itself_about_authentication(defaults: str, conf: list[tuple[str, str]]) -> None:
+    assert spark.secured(conf, [defaults], (3, 5)) == conf
+
+
 def test_the_driver_gets_what_the_executors_get() -> None:
     user_variables = {"LD_LIBRARY_PATH": "/cuda", "PYTHONPATH": "/mine", "PATH": "/bin"}
     environment = spark.driver_environment(user_variables, "/spark", "/env", HADOOP)

@@ -54,7 +54,11 @@ def environment_file(directory: Path, address: str) -> str:
 
 
 def applications(*tags: str) -> Any:
-    return {"apps": {"app": [{"id": f"application_1_{n}", "applicationTags": tag} for n, tag in enumerate(tags)]}}
+    return {
+        "apps": {
+            "app": [{"id": f"application_1_{n}", "user": "anna", "applicationTags": tag} for n, tag in enumerate(tags)]
+        }
+    }
 
 
 @pytest.mark.parametrize(
@@ -63,10 +67,10 @@ def applications(*tags: str) -> Any:
         ({"apps": None}, set()),
         (applications("", "oozie-1"), set()),
         (applications(f"tfos-submit-0a1b2c,{yarn_cluster.mark(OLD)}"), {OLD}),
-        (applications("tfos-submit-0a1b2c"), {OLD, OLDER}),
+        (applications("tfos-submit-0a1b2c"), set()),
         ({"apps": {"app": applications(yarn_cluster.mark(OLDER))["apps"]["app"][0]}}, {OLDER}),
     ],
-    ids=["none", "of others", "marked", "of an earlier tfos-submit", "one without a list"],
+    ids=["none", "of others", "marked", "with a tag of tfos-submit alone", "one without a list"],
 )
 def test_an_environment_that_an_application_names_is_needed(manager: Manager, body: Any, needed: set[str]) -> None:
     manager.body = body
@@ -101,7 +105,7 @@ def test_a_host_keeps_the_environment_of_an_application_that_waits(done: Site, m
     (done.root / "etc").mkdir()
     Path(manager.environment_file).rename(done.root / "etc" / "hadoop-env.sh")
     manager.body = applications(yarn_cluster.mark(OLD))
-    assert done.activate()["spared"] == {OLD: "YARN has the application application_1_0"}
+    assert done.activate()["spared"] == {OLD: "YARN has the application application_1_0 of anna"}
     assert tree.is_dir()
     manager.body = {"apps": None}
     assert done.activate()["removed"] == [OLD]

@@ -114,12 +114,14 @@ def trust(bundle):
 
 
 class Redirects(HTTPRedirectHandler):
-    """One to another server is refused, or followed without the login; urllib would send it there."""
+    """One to another server is refused, or followed without the login; urllib would send it there. elsewhere: None refuses all."""
 
     def __init__(self, elsewhere):
         self.elsewhere = elsewhere
 
     def redirect_request(self, req, fp, code, msg, headers, newurl):
+        if self.elsewhere is None:
+            return None
         same_server = server_of(newurl) == server_of(req.get_full_url())
         if not same_server and not self.elsewhere:
             server = "%s://%s" % (urlsplit(newurl).scheme, urlsplit(newurl).netloc.rpartition("@")[2])

@@ -6,30 +6,39 @@ tfos-submit marks each application with its environment; an application that wai
 
 from __future__ import absolute_import, division, print_function
 
+import io
 import json
 import os
 import re
 import shlex
 import xml.etree.ElementTree as ElementTree
 
-from . import kerberos_login, processes
+from . import downloads, kerberos_login, processes
+from .text_columns import printable
 
-try:
-    from http.client import HTTPException  # novermin
-    from urllib.error import HTTPError
-    from urllib.request import ProxyHandler, build_opener
-except ImportError:  # Python 2.7
-    from httplib import HTTPException  # novermin
-    from urllib2 import HTTPError, ProxyHandler, build_opener  # novermin
-
-TIMEOUT = 10  # seconds for one answer
-LARGEST = 64 * 1024 * 1024  # bytes of one
+TIMEOUT = 10  # seconds for one answer as a whole
+LARGEST = 32 * 1024 * 1024  # bytes of one
+LONGEST = 2000  # characters of a text
 LIVING = "NEW,NEW_SAVING,SUBMITTED,ACCEPTED,RUNNING"
 MARK = "environment-"  # then the 12 digits at the end of the environment's name: a tag has at most 100 characters
-OURS = "tfos-submit-"
-NEGOTIATE = ["curl", "-q", "--silent", "--show-error", "--fail", "--negotiate", "--user", ":", "--noproxy", "*"]
+NEGOTIATE = [
+    "curl",
+    "-q",
+    "--proto",
+    "=http,https",
+    "--max-filesize",
+    str(LARGEST),
+    "--silent",
+    "--show-error",
+    "--fail",
+    "--negotiate",
+    "--user",
+    ":",
+    "--noproxy",
+    "*",
+]
 # No answer: unreachable, a standby's page, a required ticket, a certificate, another or half an answer.
-NO_ANSWER = (IOError, OSError, ValueError, KeyError, TypeError, AttributeError, HTTPException)
+NO_ANSWER = (IOError, OSError, ValueError, KeyError, TypeError, AttributeError)
 
 
 def mark(environment):
@@ -85,17 +94,60 @@ class Refused(IOError):
 
 
 def fetch(url):
-    """What one of YARN's addresses answers. They are in the cluster's own network: never through a proxy."""
+    """What one of YARN's addresses answers. They are in the cluster's own network: never through a proxy, and never elsewhere."""
+    if not url.startswith(("http://", "https://")):
+        raise ValueError("an address of YARN begins with http:// or https://")
+    sink, watch = io.BytesIO(), downloads.Watch(TIMEOUT)
     try:
-        stream = build_opener(ProxyHandler({})).open(url, timeout=TIMEOUT)
-    except HTTPError as error:
+        stream = downloads.open_url(url, elsewhere=None, silence=TIMEOUT, watch=watch)
+        try:
+            size = downloads.copy(stream, sink, LARGEST, lambda chunk: None)
+        finally:
+            stream.close()
+    except downloads.HTTPError as error:
         if error.code != 401:
             raise
         return negotiated(url)
-    try:
-        return stream.read(LARGEST).decode("utf-8", "replace")
+    except (EOFError, downloads.HTTPException, downloads.DownloadError) as problem:
+        raise IOError(str(problem) or "half an answer")
     finally:
-        stream.close()
+        watch.close()
+    if watch.late or size > LARGEST:
+        raise IOError("no complete answer of at most %d MB within %d s" % (LARGEST >> 20, TIMEOUT))
+    return sink.getvalue().decode("utf-8", "replace")
+
+
+def whole_number(digits):
+    """A number of JSON; Pythons before 3.11 compute for hours with one of a million digits."""
+    if len(digits) > 20:
+        raise ValueError("a number of %d digits" % len(digits))
+    return int(digits)
+
+
+def ask(url):
+    """The JSON at an address of YARN: a mapping, or ValueError."""
+    try:
+        answer = json.loads(fetch(url), parse_int=whole_number)
+    except RuntimeError:  # of 3.5 and later a RecursionError
+        raise ValueError("it is nested too deeply")
+    if not isinstance(answer, dict):
+        raise ValueError("it is no mapping")
+    return answer
+
+
+def text(value, pattern=r".*"):
+    """One line of limited length that can be printed; empty if it is no text, or not all of it fits the pattern."""
+    if isinstance(value, (int, float)):
+        value = "%s" % value
+    if not isinstance(value, (str, type(printable("")))):
+        return ""
+    value = printable(" ".join(value[:LONGEST].split()))
+    return value if re.match("(?:%s)\\Z" % pattern, value) else ""
+
+
+def amount(value):
+    """A number that is not negative; 0 if it is none: YARN has -1 for what it does not know."""
+    return value if isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value < 1 << 62 else 0
 
 
 def negotiated(url):
@@ -109,8 +161,14 @@ def negotiated(url):
 
 def entries(answer, outer, inner):
     """The list at answer[outer][inner]. Hadoop leaves an empty one out and gives one entry without the list around it."""
-    listing = (((answer or {}).get(outer) or {}) if outer else (answer or {})).get(inner) or []
-    return listing if isinstance(listing, list) else [listing]
+    for name in [outer, inner] if outer else [inner]:
+        answer = answer.get(name) if isinstance(answer, dict) else None
+    return answer if isinstance(answer, list) else [answer] if answer else []
+
+
+def rows(answer, outer, inner):
+    """The mappings of that list; what is of another form is no row."""
+    return [row for row in entries(answer, outer, inner) if isinstance(row, dict)]
 
 
 def applications(addresses):
@@ -118,14 +176,14 @@ def applications(addresses):
     problem = "YARN did not report which environments its applications need"
     for address in addresses:
         try:
-            answer = json.loads(fetch("%s/ws/v1/cluster/apps?states=%s" % (address, LIVING)))
-            listing = (answer["apps"] or {}).get("app") or []
+            answer = ask("%s/ws/v1/cluster/apps?states=%s" % (address, LIVING))
+            answer["apps"]  # a standby has another page
         except Refused as refused:
             problem = str(refused)
         except NO_ANSWER:
             continue
         else:
-            return listing if isinstance(listing, list) else [listing], None
+            return rows(answer, "apps", "app"), None
     return None, problem
 
 
@@ -144,10 +202,12 @@ def reasons(names, environment_file, principal=None, keytab=None):
         return dict.fromkeys(names, problem)
     needs = {}
     for application in living_applications:
-        tags = [tag.strip() for tag in str(application.get("applicationTags") or "").split(",")]
-        marks = [tag for tag in tags if tag.startswith(MARK)]
-        unknown = not marks and any(tag.startswith(OURS) for tag in tags)  # of an earlier version of tfos-submit
+        tags = [tag.strip() for tag in text(application.get("applicationTags")).split(",")]
         for name in names:
-            if unknown or mark(name) in marks:
-                needs.setdefault(name, "YARN has the application %s" % application.get("id"))
+            if mark(name) in tags:
+                words = "YARN has the application %s of %s" % (
+                    text(application.get("id")),
+                    text(application.get("user")),
+                )
+                needs.setdefault(name, words)
     return needs

@@ -6,7 +6,6 @@ https://hadoop.apache.org/docs/r3.3.6/hadoop-yarn/hadoop-yarn-site/ResourceManag
 
 from __future__ import absolute_import, division, print_function
 
-import json
 import re
 
 from . import yarn_cluster
@@ -29,7 +28,7 @@ def cluster(addresses):
             # Of all states, which are not named: 2.7.7 refuses a question with one that came later.
             response = ask(address, "/ws/v1/cluster/nodes")
             version = ask(address, "/ws/v1/cluster/info")["clusterInfo"]["hadoopVersion"]
-            return address, version, current(yarn_cluster.entries(response, "nodes", "node"))
+            return address, version, current(yarn_cluster.rows(response, "nodes", "node"))
         except yarn_cluster.NO_ANSWER as problem:
             reason = "%s: %s" % (address, problem)
     raise Silent(reason)
@@ -47,7 +46,7 @@ def current(nodes):
 
 
 def ask(address, path):
-    return json.loads(yarn_cluster.fetch(address + path))
+    return yarn_cluster.ask(address + path)
 
 
 def summary(node):

@@ -83,6 +83,7 @@ def run(options):
         if options.per_node:
             options.memory = gpus.memory_for(options, manager.nodes())
         settings = spark.properties(options, environment, hadoop, tag, user, version)
+        settings = spark.secured(settings, defaults, version)
         text = spark.properties_text(defaults, spark.with_jars(settings, defaults, jars))
         if options.dry_run:
             archives = [("PACKAGES", spark.PACKAGES)] if own else []
@@ -142,6 +143,8 @@ def main(arguments=None):
     if not command and bool(options.principal) != bool(options.keytab):
         parser.error("--principal and --keytab are required together, and one is missing")
     signal.signal(signal.SIGTERM, interrupt)
+    if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # of nohup
+        signal.signal(signal.SIGHUP, interrupt)
     try:
         return manage(command, options) if command else run(options)
     except NotReady as error:

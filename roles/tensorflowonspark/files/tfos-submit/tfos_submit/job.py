@@ -4,12 +4,12 @@
 from __future__ import absolute_import, division, print_function
 
 import collections
+import ctypes
 import io
 import os
 import re
 import signal
 import subprocess
-import sys
 import threading
 import time
 
@@ -18,11 +18,20 @@ from ansible.module_utils.hadoop_dl_host.text_columns import write
 
 from tfos_submit.hints import say_causes
 from tfos_submit.logs import NO_LOGS, collected_logs, driver_file, live_logs, shorten_logs
-from tfos_submit.outcome import FAILED, INTERRUPTED, NO_EXECUTORS, OK, TOO_LONG, say
+from tfos_submit.outcome import FAILED, INTERRUPTED, NO_EXECUTORS, OK, TOO_LONG, say, tell
 from tfos_submit.shortage import shortage
 from tfos_submit.waiting import Waiting, waits
 from tfos_submit.watch import Watch
-from tfos_submit.yarn import ENDED, YarnCommand, entries
+from tfos_submit.yarn import ENDED, YarnCommand, applications
+
+LIBC = ctypes.CDLL(None)
+DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of prctl(2)
+
+
+def begin():
+    """In a session of its own, that ends when this program is killed."""
+    os.setsid()
+    LIBC.prctl(DEATH_SIGNAL, signal.SIGTERM)
 
 
 class Job(object):
@@ -41,7 +50,7 @@ class Job(object):
 
     def start(self):
         self.process = subprocess.Popen(
-            self.command, env=self.variables, stdin=open(os.devnull), stderr=subprocess.PIPE, preexec_fn=os.setsid
+            self.command, env=self.variables, stdin=open(os.devnull), stderr=subprocess.PIPE, preexec_fn=begin
         )
         reader = threading.Thread(target=self.read)
         reader.daemon = True
@@ -52,8 +61,7 @@ class Job(object):
         for line in iter(self.process.stderr.readline, b""):
             text = line.decode("utf-8", "replace")
             self.tail.append(text)
-            (sys.stderr.buffer if hasattr(sys.stderr, "buffer") else sys.stderr).write(line)
-            sys.stderr.flush()
+            tell(line)
 
     def look(self):
         """Ask YARN about the application; without an answer the name that Spark prints is kept."""
@@ -127,14 +135,14 @@ class Job(object):
         queued = waits(self.application)
         if verdict == TOO_LONG and not queued:
             return late + "Give it more time, or look at what its executors do."
-        running = entries(self.manager.get("/apps?states=RUNNING,ACCEPTED"), "apps", "app")
+        running = applications(self.manager.get("/apps?states=RUNNING,ACCEPTED"))
         other_apps = [app for app in running if app.get("id") != self.application.get("id")]
         text = shortage(self.options, self.application, self.manager.nodes(), len(other_apps))
         return late + text if queued else text
 
     def end(self):
         """No container and no process of this job may outlive it, however often somebody presses Ctrl-C."""
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, signal.SIG_IGN)
         if self.process.poll() is None:
             self.kill_application()
@@ -145,8 +153,8 @@ class Job(object):
                 time.sleep(self.options.poll / 4.0)
         self.send(signal.SIGKILL)
         self.process.wait()
-        application = self.look()
-        if application and application.get("state") not in ENDED:
+        self.look()  # without an answer, what was known before counts
+        if self.application and self.application.get("state") not in ENDED:
             self.kill_application()
 
     def send(self, number):

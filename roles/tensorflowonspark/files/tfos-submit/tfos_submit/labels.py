@@ -8,7 +8,7 @@ without one, and what is idle on those whose label is not exclusive.
 from __future__ import absolute_import, division, print_function
 
 from ansible.module_utils.hadoop_dl_host.user_environment import NotReady
-from ansible.module_utils.hadoop_dl_host.yarn_cluster import entries
+from ansible.module_utils.hadoop_dl_host.yarn_cluster import amount, entries, rows, text
 
 from tfos_submit.yarn import leaf_queue
 
@@ -46,20 +46,21 @@ def partition(options, manager):
         return None
     known_labels = dict((label, True) for node in nodes for label in node["labels"])
     answer = manager.get("/get-node-labels")
-    known_labels.update((name, True) for name in entries(answer, None, "nodeLabels"))  # of Hadoop 2.7
-    for row in entries(answer, None, "nodeLabelInfo"):
-        known_labels[row.get("name")] = str(row.get("exclusivity", True)).lower() != "false"
+    known_labels.update((text(name), True) for name in entries(answer, None, "nodeLabels"))  # of Hadoop 2.7
+    for row in rows(answer, None, "nodeLabelInfo"):
+        known_labels[text(row.get("name"))] = str(row.get("exclusivity", True)).lower() != "false"
     requested_label, queue = options.node_label, options.queue or "default"
     scheduler = manager.scheduler() if known_labels or requested_label else {}
-    if scheduler.get("type", SCHEDULER) != SCHEDULER:  # it ignores labels
+    kind = text(scheduler.get("type")) or SCHEDULER
+    if kind != SCHEDULER:  # it ignores labels
         if requested_label:
             raise NotReady(
                 "the node label %s requires YARN's %s, but YARN has the %s, which gives every node to every job. Leave --node-label out; "
-                "docs/jobs.md has other ways to GPUs." % (requested_label, SCHEDULER, scheduler["type"])
+                "docs/jobs.md has other ways to GPUs." % (requested_label, SCHEDULER, kind)
             )
         return Partition(None, set())
     leaf = leaf_queue(scheduler, queue)
-    options.node_label = requested_label or leaf.get("defaultNodeLabelExpression") or None
+    options.node_label = requested_label or text(leaf.get("defaultNodeLabelExpression")) or None
     problem = requested_label and (unknown(requested_label, known_labels) or nowhere(requested_label, nodes))
     if options.queue and not problem:  # without a name YARN may choose another queue than `default` (queue-mappings)
         problem = closed(options.node_label, queue, leaf)
@@ -106,11 +107,11 @@ def closed(label, queue, leaf):
     if not leaf or not label:
         return None
     shares = dict(
-        (row.get("partitionName"), row.get("absoluteMaxCapacity", 0))
-        for row in entries(leaf.get("capacities"), None, "queueCapacitiesByPartition")
+        (text(row.get("partitionName")), amount(row.get("absoluteMaxCapacity")))
+        for row in rows(leaf.get("capacities"), None, "queueCapacitiesByPartition")
     )
     problem = None
-    if not set(["*", label]).intersection(entries(leaf, None, "nodeLabels")):
+    if not set(["*", label]).intersection(map(text, entries(leaf, None, "nodeLabels"))):
         problem = "it has no access to them (accessible-node-labels)"
     elif shares and not shares.get(label):
         problem = "it has 0 %% of them (accessible-node-labels.%s.capacity)" % label

@@ -6,7 +6,7 @@ from __future__ import absolute_import, division, print_function
 import re
 import time
 
-from ansible.module_utils.hadoop_dl_host.yarn_cluster import fetch
+from ansible.module_utils.hadoop_dl_host.yarn_cluster import NO_ANSWER, fetch
 
 DRIVER = r"_000001$"  # the container of the application's master, which runs the script in cluster mode
 NO_LOGS = (
@@ -57,7 +57,7 @@ def live_logs(manager, application):
         for kind in ("stderr", "stdout"):
             try:
                 text = fetch("%s/ws/v1/node/containerlogs/%s/%s?size=-20000" % (address, container, kind))
-            except (IOError, OSError, ValueError):
+            except NO_ANSWER:
                 continue
             texts.append("Container: %s on %s\nLogType:%s\n%s" % (container, address, kind, text))
     return "\n".join(sorted(texts))

@@ -13,4 +13,12 @@ OK, FAILED, USAGE, NOT_READY, NO_EXECUTORS, TOO_LONG, INTERRUPTED = 0, 1, 2, 3, 
 
 def say(text):
     """Print a message of this program to standard error."""
-    write("tfos-submit: %s\n" % text, sys.stderr)
+    tell("tfos-submit: %s\n" % text)
+
+
+def tell(text):
+    """On standard error, if anybody still reads it: the job is ended also after the terminal."""
+    try:
+        write(text, sys.stderr)
+    except (IOError, OSError):
+        return

@@ -109,6 +109,23 @@ def complete(options, defaults):
         setattr(options, attribute, values[-1] if values else None)
 
 
+def secured(settings, defaults, version):
+    """The settings with Spark's authentication and encryption, if neither site nor job decides: YARN brings executors a secret of this job.
+
+    Without it, who reaches the driver's or an executor's port runs code as the job's user. The site's shuffle service does not know the secret.
+    https://spark.apache.org/docs/2.1.0/security.html and 3.5: before 2.2 there is SASL's encryption alone.
+    """
+    if values_of("spark.authenticate", defaults, settings):
+        return settings
+    encryption = "authenticate.enableSaslEncryption" if version and version < (2, 2) else "network.crypto.enabled"
+    names = (
+        ("spark.authenticate", "true"),
+        ("spark." + encryption, "true"),
+        ("spark.shuffle.service.enabled", "false"),
+    )
+    return list(names) + settings
+
+
 def with_jars(settings, defaults, jars):
     """The settings with the jars of every job, before those that the job or the site's defaults name."""
     values = values_of("spark.jars", defaults, settings)

@@ -5,11 +5,11 @@ from __future__ import absolute_import, division, print_function
 
 import re
 
-from ansible.module_utils.hadoop_dl_host.yarn_cluster import entries
+from ansible.module_utils.hadoop_dl_host.yarn_cluster import amount
 
 from tfos_submit.outcome import say
 from tfos_submit.shortage import diagnostics
-from tfos_submit.yarn import WAITING, leaf_queue, number
+from tfos_submit.yarn import WAITING, applications, leaf_queue, number
 
 PAUSE = 60  # seconds between two looks at the queue; nothing new, nothing said
 
@@ -48,10 +48,10 @@ class Waiting(object):
         if earlier is not None:
             parts.append(place(earlier))
         leaf = leaf_queue(self.manager.scheduler(), queue)
-        if leaf.get("absoluteCapacity"):  # 0 for a queue that has nodes with a label only
+        if amount(leaf.get("absoluteCapacity")):  # 0 for a queue that has nodes with a label only
             parts.append(
                 "The queue uses %.0f %% of its capacity, which is %.0f %% of the cluster."
-                % (leaf.get("usedCapacity", 0), leaf["absoluteCapacity"])
+                % (amount(leaf.get("usedCapacity")), leaf["absoluteCapacity"])
             )
         parts += ["YARN says: %s." % reason.rstrip(".;")] if reason else []
         parts.append("It may wait until --timeout (%d s) is over; Ctrl-C ends it." % self.options.timeout)
@@ -62,7 +62,7 @@ class Waiting(object):
         answer = self.manager.get("/apps?states=ACCEPTED")
         if answer is None:
             return None
-        peers = [app for app in entries(answer, "apps", "app") if app.get("queue") == application.get("queue")]
+        peers = [app for app in applications(answer) if app.get("queue") == application.get("queue")]
         return len([app for app in peers if number(app) < number(application)])
 
 

@@ -3,13 +3,12 @@
 
 from __future__ import absolute_import, division, print_function
 
-import json
 import os
 import re
 
 from ansible.module_utils.hadoop_dl_host import processes
 from ansible.module_utils.hadoop_dl_host.user_environment import NotReady
-from ansible.module_utils.hadoop_dl_host.yarn_cluster import Refused, entries, fetch
+from ansible.module_utils.hadoop_dl_host.yarn_cluster import NO_ANSWER, Refused, amount, ask, entries, rows, text
 
 from tfos_submit.outcome import say
 
@@ -71,14 +70,11 @@ class ResourceManager(object):
         """The answer as a mapping, or None if no ResourceManager gives one."""
         for address in self.addresses:
             try:
-                answer = json.loads(fetch(address + "/ws/v1/cluster" + path))
+                return ask(address + "/ws/v1/cluster" + path)
             except Refused as refused:
                 self.problem = str(refused)
+            except NO_ANSWER:
                 continue
-            except (IOError, OSError, ValueError):  # unreachable, refused, or a standby's page
-                continue
-            if isinstance(answer, dict):
-                return answer
         return None
 
     def place(self):
@@ -93,22 +89,20 @@ class ResourceManager(object):
                 "the ResourceManager's web address (%s) must answer, but does not. Try: yarn application -list"
                 % self.place()
             )
-        return entries(answer, "apps", "app")
+        return applications(answer)
 
     def named(self, name):
         """The application with this identifier; {} if YARN does not know it or does not answer."""
-        return (self.get("/apps/" + name) or {}).get("app") or {}
+        return (applications({"apps": self.get("/apps/" + name)}) or [{}])[0]
 
     def application(self, tag):
         """The application with this tag; None while there is none."""
-        answer = self.get("/apps?applicationTags=" + tag)
-        applications = entries(answer, "apps", "app")
-        return applications[0] if applications else None
+        return (applications(self.get("/apps?applicationTags=" + tag)) or [None])[0]
 
     def every_node(self):
         """None if YARN does not answer."""
         answer = self.get("/nodes")
-        return None if answer is None else [node_summary(node) for node in entries(answer, "nodes", "node")]
+        return None if answer is None else [node_summary(node) for node in rows(answer, "nodes", "node")]
 
     def nodes(self):
         """Those that the job's executors can come to."""
@@ -116,56 +110,74 @@ class ResourceManager(object):
 
     def scheduler(self):
         """What the scheduler tells of itself and its queues; {} if YARN does not answer."""
-        return ((self.get("/scheduler") or {}).get("scheduler") or {}).get("schedulerInfo") or {}
+        return (rows(self.get("/scheduler"), "scheduler", "schedulerInfo") or [{}])[0]
 
     def containers(self, application):
         """Identifiers and NodeManager addresses of the containers that run now."""
         attempts = self.get("/apps/%s/appattempts" % application)
         containers = []
-        for attempt in entries(attempts, "appAttempts", "appAttempt"):
-            name = attempt.get("appAttemptId") or attempt.get("id")
+        for attempt in rows(attempts, "appAttempts", "appAttempt"):
+            name = text(attempt.get("appAttemptId"), r"\w+") or text(attempt.get("id"), r"\w+")
             answer = self.get("/apps/%s/appattempts/%s/containers" % (application, name))
-            for container in entries(answer, None, "container"):
-                containers.append((container.get("containerId"), container.get("nodeHttpAddress")))
+            for container in rows(answer, None, "container"):
+                address = text(container.get("nodeHttpAddress"), r"(?:https?://)?[\w.-]+:\d+")
+                containers.append((text(container.get("containerId"), r"container_\w+"), address))
         return [(name, address) for name, address in containers if name and address]
+
+
+def applications(answer):
+    """The applications of YARN's answer, each value in its form: names and texts are those of any user."""
+    return [row for row in map(application_row, rows(answer, "apps", "app")) if row["id"]]
+
+
+def application_row(row):
+    names = ("name", "user", "queue", "state", "finalStatus", "diagnostics", "trackingUrl", "logAggregationStatus")
+    values = dict((name, text(row.get(name))) for name in names)
+    values["id"] = text(row.get("id"), r"application_\d+_\d+")
+    values.update((name, amount(row.get(name))) for name in ("startedTime", "finishedTime", "runningContainers"))
+    return dict(values, resourceInfo=row.get("resourceInfo"))
 
 
 def leaf_queue(queue, name):
     """The leaf of the capacity scheduler with this name or path, below this queue of the answer; {} if there is none."""
-    for child in entries(queue, "queues", "queue"):
+    for child in rows(queue, "queues", "queue"):
         leaf = leaf_queue(child, name)
         if leaf:
             return leaf
-        if not child.get("queues") and child.get("queueName") == name.rpartition(".")[2]:
+        if not child.get("queues") and text(child.get("queueName")) == name.rpartition(".")[2]:
             return child
     return {}
 
 
 def gpus_in(resources):
     """The GPUs of a part of the ResourceManager's answer, such as a node's usedResource."""
-    for resource in entries(resources, "resourceInformations", "resourceInformation"):
+    for resource in rows(resources, "resourceInformations", "resourceInformation"):
         if resource.get("name") == "yarn.io/gpu":
-            return int(resource.get("value", 0))
+            return int(amount(resource.get("value")))
     return 0
 
 
 def gpus_of(application):
     """The GPUs that an application has now; None if YARN does not report its resources."""
-    parts = entries(application.get("resourceInfo"), None, "resourceUsagesByPartition")
+    parts = rows(application.get("resourceInfo"), None, "resourceUsagesByPartition")
     return sum(gpus_in(part.get("used")) for part in parts) if parts else None
 
 
 def node_summary(node):
     """What matters of a node, from the ResourceManager's answer."""
+    free_mb, used_mb, free_vcores, used_vcores = [
+        int(amount(node.get(name)))
+        for name in ("availMemoryMB", "usedMemoryMB", "availableVirtualCores", "usedVirtualCores")
+    ]
     return {
-        "name": node.get("nodeHostName") or node.get("id"),
-        "state": node.get("state"),
-        "health": re.sub(r"\s+", " ", "%s" % (node.get("healthReport") or "")).strip(),
-        "labels": entries(node, None, "nodeLabels"),
-        "free_mb": int(node.get("availMemoryMB", 0)),
-        "total_mb": int(node.get("availMemoryMB", 0)) + int(node.get("usedMemoryMB", 0)),
-        "free_vcores": int(node.get("availableVirtualCores", 0)),
-        "total_vcores": int(node.get("availableVirtualCores", 0)) + int(node.get("usedVirtualCores", 0)),
+        "name": text(node.get("nodeHostName")) or text(node.get("id")),
+        "state": text(node.get("state")),
+        "health": text(node.get("healthReport")),
+        "labels": [text(label) for label in entries(node, None, "nodeLabels")],
+        "free_mb": free_mb,
+        "total_mb": free_mb + used_mb,
+        "free_vcores": free_vcores,
+        "total_vcores": free_vcores + used_vcores,
         "free_gpus": gpus_in(node.get("availableResource")),
         "total_gpus": gpus_in(node.get("availableResource")) + gpus_in(node.get("usedResource")),
     }

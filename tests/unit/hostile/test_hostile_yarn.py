@@ -1,0 +1,236 @@
+"""YARN as an attacker, or a fault, would have it: what it answers, and when, against the programs of users. Anybody's application is in its answers."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from ansible.module_utils.hadoop_dl_host import yarn_cluster, yarn_nodes
+from interpreters import HOST_PYTHONS
+from loopback import Quiet, served
+from resource_manager import ADDRESS, application, write_settings
+from tfos_host import app, start, submit
+from tfos_submit import outcome
+
+REPOSITORY = Path(__file__).resolve().parents[3]
+OPENERS = re.compile(r"build_opener|urlopen|HTTPS?Connection\(|socket\.create_connection|open_url\(")
+# What opens an address, and the test in which that meets a server that trickles.
+MEETS = {
+    "plugins/module_utils/hadoop_dl_host/downloads.py": "test_downloads.py",
+    "plugins/module_utils/hadoop_dl_host/yarn_cluster.py": "hostile/test_hostile_yarn.py",  # curl has --max-time, and ends as a program
+    "plugins/module_utils/hadoop_dl_host/mirror_files.py": "test_mirror_files.py",
+    "plugins/module_utils/hadoop_dl_host/mirror_index.py": "test_mirror_files.py",
+    "plugins/module_utils/hadoop_dl_host/mirror_served.py": "test_mirror_files.py",
+    "lib/hadoop_dl/hosts/managers/server.py": "test_managers.py",
+    "lib/hadoop_dl/cli/ssh_bootstrap/connections.py": "test_ssh_bootstrap.py",
+}
+
+
+@contextmanager
+def trickling(pause: float = 0.1) -> Iterator[str]:
+    """A server that sends the beginning of an answer, then a byte now and then, for ever. Its address."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    done = threading.Event()
+
+    def trickle(connection: socket.socket) -> None:
+        try:
+            connection.recv(4096)
+            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n{")
+            while not done.wait(pause):
+                connection.sendall(b" ")
+        except OSError:
+            return
+        finally:
+            connection.close()
+
+    def accept() -> None:
+        while not done.is_set():
+            try:
+                connection = listener.accept()[0]
+            except OSError:
+                return
+            threading.Thread(target=trickle, args=(connection,), daemon=True).start()
+
+    threading.Thread(target=accept, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+    finally:
+        done.set()
+        listener.close()
+
+
+def test_everything_that_opens_an_address_meets_a_server_that_trickles() -> None:
+    paths = [path for top in ("plugins", "lib/hadoop_dl", "roles") for path in (REPOSITORY / top).rglob("*.py")]
+    opening = {str(path.relative_to(REPOSITORY)) for path in paths if OPENERS.search(path.read_text(encoding="utf-8"))}
+    assert opening == set(MEETS)
+    for test in MEETS.values():
+        assert re.search("trickl|that_hangs", (REPOSITORY / "tests/unit" / test).read_text(encoding="utf-8")), test
+
+
+def test_an_answer_of_yarn_has_a_deadline_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(yarn_cluster, "TIMEOUT", 1)
+    begin = time.monotonic()
+    with trickling() as address, pytest.raises(OSError, match="."):
+        yarn_cluster.fetch(address)
+    assert time.monotonic() - begin < 10
+
+
+def test_an_answer_of_yarn_has_a_largest_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(yarn_cluster, "LARGEST", 1000)
+
+    class Large(Quiet):
+        def do_GET(self) -> None:
+            self.answer(200, b"x" * 2000)
+
+    with served(Large) as address, pytest.raises(OSError, match="at most"):
+        yarn_cluster.fetch(address)
+
+
+def test_an_answer_of_yarn_comes_from_the_address_that_was_asked(tmp_path: Path) -> None:
+    (tmp_path / "key").write_text("secret")
+    with pytest.raises(ValueError, match="http"):
+        yarn_cluster.fetch(f"file://{tmp_path}/key#")
+
+    class Elsewhere(Quiet):
+        def do_GET(self) -> None:
+            if self.path == "/here":
+                self.answer(200, b"of another page")
+            self.send_response(302)
+            self.send_header("Location", "/here")
+            self.end_headers()
+
+    with served(Elsewhere) as address, pytest.raises(OSError, match="302"):
+        yarn_cluster.fetch(address + "/there")
+
+
+DEEP = '{"a":' * 30_000 + "1" + "}" * 30_000
+
+
+@pytest.mark.parametrize("text", ["[]", "5", '"x"', "", "{", DEEP, '{"a": ' + "9" * 1_000_000 + "}"])
+def test_an_answer_of_yarn_is_a_mapping(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    monkeypatch.setattr(yarn_cluster, "fetch", lambda url: text)
+    begin = time.monotonic()
+    with pytest.raises(ValueError, match="."):
+        yarn_cluster.ask("http://x")
+    assert time.monotonic() - begin < 5
+    with pytest.raises(yarn_nodes.Silent):
+        yarn_nodes.cluster(["http://x"])
+
+
+WRONG = [None, True, -1, 1e400, "x", "\x1b[2J", [], ["x"], {}, {"x": 1}, [[]], [None]]
+
+
+def confused(wrong: Any) -> Any:
+    """Every value of every answer is this, below the names that it has."""
+    broken = dict.fromkeys(app(), wrong)
+    broken |= dict.fromkeys(("nodeHostName", "availMemoryMB", "nodeLabels", "resourceInfo", "availableResource"), wrong)
+    lists = {"app": [broken, wrong], "node": [broken, wrong], "nodeLabelInfo": wrong, "container": [broken]}
+    return {**lists, "apps": lists, "nodes": lists, "scheduler": {"schedulerInfo": broken}, "appAttempts": wrong}
+
+
+def runs(host: SimpleNamespace) -> bool:
+    """Whether the host's spark-submit is still there."""
+    path = host.tmp / "pid"
+    return path.exists() and Path(f"/proc/{path.read_text().strip()}").exists()
+
+
+def long_job(host: SimpleNamespace) -> None:
+    host.spark_submit(
+        f"echo $$ > {host.tmp}/pid; echo 'Submitted application application_1_0001' >&2; exec sleep 120\n"
+    )
+
+
+@pytest.mark.parametrize("wrong", WRONG, ids=repr)
+def test_a_confused_yarn_ends_the_job_in_time(host: SimpleNamespace, wrong: Any) -> None:
+    long_job(host)
+    host.yarn.answer = lambda path: confused(wrong)
+    completed = submit(host, "--timeout", "2", "--poll", "0.2")
+    assert "Traceback" not in completed.error
+    assert completed.code == outcome.TOO_LONG, completed.error
+    assert not runs(host)
+    assert "\x1b" not in completed.error
+    assert "application -kill application_1_0001" in (host.tmp / "yarn.log").read_text()
+
+
+@pytest.mark.parametrize("python", HOST_PYTHONS)
+def test_a_yarn_that_trickles_ends_the_job_in_time(host: SimpleNamespace, python: str) -> None:
+    long_job(host)
+    begin = time.monotonic()
+    with trickling() as address:
+        write_settings(host.tmp / "conf/yarn-site.xml", {ADDRESS: address.removeprefix("http://")})
+        completed = submit(host, "--timeout", "2", "--poll", "0.2", python=python)
+    assert completed.code == outcome.TOO_LONG, completed.error
+    assert time.monotonic() - begin < 58, "the job's executors hold GPUs"
+    assert not runs(host)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
+@pytest.mark.parametrize("mode", ["client", "cluster"])
+def test_whatever_ends_tfos_submit_ends_spark_submit(host: SimpleNamespace, number: int, mode: str) -> None:
+    long_job(host)
+    host.yarn.application = app("RUNNING", 1)
+    process = start(host, "--deploy-mode", mode)
+    limit = time.monotonic() + 30
+    while not runs(host) and time.monotonic() < limit:
+        time.sleep(0.05)
+    assert runs(host)
+    time.sleep(0.5)
+    assert process.stderr is not None
+    process.stderr.close()  # nobody reads any more
+    process.send_signal(number)
+    process.wait(50)
+    while runs(host) and time.monotonic() < limit:
+        time.sleep(0.05)
+    assert not runs(host)
+    if number != signal.SIGKILL:
+        assert process.returncode == outcome.INTERRUPTED
+        assert "application -kill application_1_0001" in (host.tmp / "yarn.log").read_text()
+
+
+@pytest.mark.parametrize("step", ["/nodes", "/apps?applicationTags", "/get-node-labels", "/scheduler"])
+def test_a_yarn_that_dies_at_a_step_leaves_no_job(host: SimpleNamespace, step: str) -> None:
+    long_job(host)
+    honest = host.yarn.answer
+    host.yarn.application = app("RUNNING", 1)
+    host.yarn.answer = lambda path: "no answer" if step in path else honest(path)
+    completed = submit(host, "--timeout", "3", "--wait", "1", "--poll", "0.2")
+    assert completed.code in (outcome.TOO_LONG, outcome.NO_EXECUTORS), completed.error
+    assert not runs(host)
+    assert "application -kill application_1_0001" in (host.tmp / "yarn.log").read_text()
+
+
+def test_names_in_yarn_move_no_cursor(host: SimpleNamespace) -> None:
+    """Without Kerberos anybody submits an application as anna."""
+    evil = "\x1b]0;owned\x07\u202eevil"
+    host.yarn.answer = lambda path: {
+        "apps": {"app": [application(1, "RUNNING", name=evil, queue=evil, trackingUrl=evil, diagnostics=evil)]}
+    }
+    command = [str(host.program), "jobs", "--root", str(host.root)]
+    completed = subprocess.run(
+        command, capture_output=True, text=True, check=True, timeout=60, env={**os.environ, "HADOOP_USER_NAME": "anna"}
+    )
+    assert "evil" in completed.stdout
+    assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", completed.stdout)
+
+
+def test_only_its_own_mark_keeps_an_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """An application of anybody with a tag of tfos-submit would keep all environments for ever."""
+    tags = {"application_1_0001": "tfos-submit-x", "application_1_0002": "tfos-submit-y,environment-0123456789ab"}
+    rows = [{"id": name, "user": "mallory", "applicationTags": tag} for name, tag in tags.items()]
+    monkeypatch.setattr(yarn_cluster, "fetch", lambda url: json.dumps({"apps": {"app": rows}}))
+    write_settings(tmp_path / "yarn-site.xml", {ADDRESS: "master1:8088"})
+    (tmp_path / "env.sh").write_text(f"export HADOOP_CONF_DIR={tmp_path}\n")
+    reasons = yarn_cluster.reasons(["tf-0123456789ab", "tf-ba9876543210"], str(tmp_path / "env.sh"))
+    assert reasons == {"tf-0123456789ab": "YARN has the application application_1_0002 of mallory"}
