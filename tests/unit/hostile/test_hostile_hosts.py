@@ -267,7 +267,8 @@ def test_every_host_is_a_row_of_the_report_and_hostile_ones_are_no_more(site: Si
 
 
 def test_the_plan_names_hostile_hosts_and_is_made_for_all_others(site: Site) -> None:
-    site.inventory(ssh_stand_in.ATTACKS)
+    attacks = [attack for attack in ssh_stand_in.ATTACKS if attack != "terminal"]  # of more hosts some are only counted
+    site.inventory(attacks)
     code, output = site.run("plan.yml")
     hosts = set(re.findall(r"^([\w-]+) .*unreachable=1", output, re.MULTILINE))
     assert hosts == {
