@@ -158,6 +158,15 @@ class Hadoop:
         """Whether its file system is maprfs://, which TensorFlow does not read."""
         return self.label.lower().startswith("mapr")
 
+    @property
+    def release(self) -> str:
+        """Its Apache version; if that is not known, the one of a later release, which it is older than."""
+        return self.hadoop or (self.newer and self.newer.hadoop) or ""
+
+    def is_untried(self, spark: str) -> bool:
+        """Whether Spark 3 or later, whose Hadoop client is of line 3, would run on Hadoop 2: no test ran that."""
+        return bool(self.release) and version(self.release).major < 3 <= version(spark).major
+
 
 HADOOP_NAMES = {"apache": "Apache Hadoop", "mapr": "MapR"}
 

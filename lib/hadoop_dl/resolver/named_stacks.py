@@ -18,7 +18,7 @@ from hadoop_dl.resolver.constraint_problem import ConstraintProblem, shared_tabl
 from hadoop_dl.resolver.explain import Conflict, conflicts
 from hadoop_dl.resolver.findings import Finding, sources
 from hadoop_dl.resolver.gpus import Gpu
-from hadoop_dl.resolver.hosts import System, Unknown, find_system
+from hadoop_dl.resolver.hosts import Hadoop, System, Unknown, find_system
 from hadoop_dl.resolver.request import Item, make_item, read_request
 from hadoop_dl.resolver.rules.tensorflow import native, system_pythons
 from hadoop_dl.resolver.versions import cc, version
@@ -121,6 +121,14 @@ class Candidate:
         if key not in OWN or not isinstance(own, str) or own == value:
             return finding
         return Finding(f"{key} {own}: as {self.name} has it", tuple(content["sources"][:2]))
+
+    @cached_property
+    def has_untried_spark(self) -> bool:
+        """Whether it has a Spark that was not run on this Hadoop."""
+        hadoops = (
+            [item.subject for item in self.problem.items if isinstance(item.subject, Hadoop)] if self.problem else []
+        )
+        return any(hadoop.is_untried(self.stack.data.get("pyspark", "0")) for hadoop in hadoops)
 
     @cached_property
     def doubtful(self) -> bool:
@@ -300,7 +308,7 @@ def ordered(
 
     With a lock before without, a prebuilt TensorFlow before a build, the form for the GPUs (`bare`: that for none) before the
     other, one for the driver that runs before one that needs a newer, no doubt before a doubt, a Python that the host or its operating system has before another, on a Hadoop
-    cluster one that reads HDFS before one that does not, with TensorFlowOnSpark before without, then the newest, and with the CUDA that TensorFlow was tested with before another.
+    cluster one that reads HDFS before one that does not, with TensorFlowOnSpark before without, a Spark that was run on the Hadoop before another, then the newest, and with the CUDA that TensorFlow was tested with before another.
     """
     system = requested_system(compat, request, host)
     host_pythons = known_pythons(compat, system, host)
@@ -318,6 +326,7 @@ def ordered(
             host_pythons is not None and candidate.python not in host_pythons,
             cluster and not content.get("hdfs"),
             "tensorflowonspark" not in content,
+            candidate.has_untried_spark,
             parts,
             locked_cuda(candidate.stack.lock_path(candidate.python), candidate.name, candidate.python)
             not in ("", content.get("cuda")),

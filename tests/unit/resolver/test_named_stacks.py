@@ -80,6 +80,17 @@ P100 = HostProfile(os="rhel-7.9", gpus=("10de:15f8",), pythons=("2.7",), javas=(
         ({"tensorflow": "1.15"}, HostProfile(os="rhel-8.10"), "tf1.15-cpu-py36-el8"),
         ({"tensorflow": "1.15"}, replace(P100, spark="2.4.0"), "tf1.15-spark2-py27-el7"),
         ({"tensorflow": "1.15"}, HostProfile(os="rhel-8.10", spark="2.4.7"), "tf1.15-spark2-cpu-py36-el8"),
+        *(
+            (
+                {"tensorflow": "1.4"},
+                replace(P100, hadoop="cdh-5.14", spark=spark, gpus=gpus),
+                f"tf1.4-spark2{form}-py27-el7",
+            )
+            for spark in ("2.1.0", "2.2.0", "2.3.4", "2.4.8", "")
+            for gpus, form in ((P100.gpus, ""), ((), "-cpu"))
+        ),
+        ({"tensorflow": "1.15"}, replace(P100, hadoop="hdp-2.6.5"), "tf1.15-spark2-py27-el7"),
+        ({"tensorflow": "1.15"}, replace(P100, hadoop="cdh-6.3"), "tf1.15-py27-el7"),
         ({"hdfs": True}, HostProfile(os="rhel-9.4", gpus=("10de:20b0",)), "tf2.17-py311"),
         ({"tensorflowonspark": "none"}, HostProfile(os="rhel-9.4", gpus=("10de:20b0",)), "tf2.21-py311"),
     ],
@@ -103,6 +114,20 @@ def test_the_kernel_module_of_a_named_stack_is_the_one_that_the_hosts_gpus_need(
     name = "tf2.21-cuda12.9-py311" if module == "open" else "tf2.21-tfos-py311"
     assert resolution.name == name, resolution.problems
     assert resolution.stack["driver_module"] == module
+
+
+@pytest.mark.parametrize("hadoop", ["cdh-5.14", "cdh-5.5", "hdp-2.6.5", "apache-2.10.2", "cdh-6.3", "cdp-7.1"])
+def test_spark_3_on_hadoop_2_is_not_put_there_without_a_word(hadoop: str) -> None:
+    """The stack by its name, by constraints, and versions without a stack; a Spark 3 of the site runs there already."""
+    host, hadoop_2 = replace(P100, hadoop=hadoop), hadoop not in ("cdh-6.3", "cdp-7.1")
+    named = try_stack(load(), load_stack("tf1.15-py27-el7"), host).chosen.warnings
+    asked = resolve({"tensorflow": "1.15", "pyspark": "3.0", "hadoop": hadoop, "os": "rhel-7.9"}).warnings
+    loose = resolve({"tensorflow": "2.5", "pyspark": "3.1", "hadoop": hadoop}).warnings
+    for line, warnings in (("3.0", named), ("3.0", asked), ("3.1", loose)):
+        words = [finding.text for finding in warnings if finding.text.startswith(f"Spark {line} was not run on ")]
+        assert len(words) == hadoop_2, warnings
+    own = try_stack(load(), load_stack("tf1.15-py27-el7"), replace(host, spark="3.0.2")).chosen.warnings
+    assert not any("was not run" in finding.text for finding in own)
 
 
 def test_what_all_lines_of_spark_have_against_them_is_said_once() -> None:

@@ -30,6 +30,15 @@ def line_of(release: str) -> str:
     return ".".join(release.split(".")[:2])
 
 
+def untried(hadoop: Hadoop, row: Row) -> Finding:
+    note = (
+        f"Spark {row['line']} was not run on {hadoop.label} (Hadoop {hadoop.release}): only Spark 2 was run on Hadoop 2"
+    )
+    return warning(
+        f"{note} (docs/hadoop.md). Request pyspark=2.4, or name the site's own Spark: spark_home", sources(row)
+    )
+
+
 class Spark(Part):
     """The newest TensorFlowOnSpark that fits, on a Spark with which it was seen to run if there is one."""
 
@@ -163,7 +172,10 @@ class Spark(Part):
         if run is None:
             return Choice()
         hadoops = [item.subject for item in items if isinstance(item.subject, Hadoop)]
-        return self.choice(build, tfos, *run, self.javas(run[0], items) or [], hadoops)
+        choice = self.choice(build, tfos, *run, self.javas(run[0], items) or [], hadoops)
+        if not any(isinstance(item.subject, HostProfile) and item.subject.spark for item in items):
+            choice.warnings += [untried(hadoop, run[0]) for hadoop in hadoops if hadoop.is_untried(run[1])]
+        return choice
 
     def possible(self, build: TensorflowBuild, items: Sequence[Item]) -> bool:
         return self.find(build, items) is not None
