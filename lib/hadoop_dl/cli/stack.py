@@ -152,7 +152,9 @@ def resolve_parser() -> Parser:
 def once(name: str, values: Sequence[str]) -> str | None:
     """The value of an option that may be given once; twice the same is harmless."""
     if len(set(values)) > 1:
-        raise Misuse(f"--{name} was given twice, as {values[0]} and as {values[1]}. Give it once.")
+        raise Misuse(
+            f"--{name} was given twice, as {values[0]} and as {values[1]}. Give it once. For several hosts: --host or --inventory."
+        )
     return values[0] if values else None
 
 

@@ -70,7 +70,7 @@ def answer_text(resolution: Resolution, explain: bool, newer: str = "") -> str:
         lines += ["Unsure: nothing verified is against this, but something unverified is:"]
         lines += findings(resolution.doubts, explain)
     if resolution.name:
-        lines.append(f"{resolution.name}: {summary(resolution.stack, resolution.on_mapr)}")
+        lines.append(f"{resolution.name}: {summary(resolution.versions, resolution.on_mapr)}")
     else:
         why = resolution.unmade or "No named stack meets this request."
         lines += [f"{why} Without a lock it could be:", f"  {summary(resolution.stack, resolution.on_mapr)}"]
@@ -82,6 +82,7 @@ def answer_text(resolution: Resolution, explain: bool, newer: str = "") -> str:
     if explain:
         lines += ["Why:", *findings(resolution.reasons, explain)]
     lines += [newer] if newer else []
+    lines += resolution.passed_over
     title = "Do next, if you accept that:" if resolution.doubts else "Do next:"
     return "\n".join([*lines, title, *[f"  {line}" for line in do_next(resolution)]])
 
@@ -108,8 +109,15 @@ def conflict_text(resolution: Resolution, explain: bool) -> str:
     for number, conflict in enumerate(resolution.conflicts, 1):
         lines.append(f"  {number}. {conflict.message}")
         lines += [f"       {source}" for source in conflict.sources if explain]
+    lines += resolution.passed_over
+    lines += [f"For hosts without GPUs there is {resolution.cpu_form}."] if resolution.cpu_form else []
     if resolution.nearest:
-        lines += ["Nearest requests that fit:", *[f"  {command_line(request)}" for request in resolution.nearest]]
+        commands = [command_line(request) for request in resolution.nearest]
+        names = resolution.nearest_stacks or [""] * len(commands)
+        notes = [f"  # {name}" if name else "  # no stack yet" for name in names]
+        width = max(len(command) for command in commands)
+        pairs = zip(commands, notes, strict=True)
+        lines += ["Nearest requests that fit:", *[f"  {command.ljust(width)}{note}" for command, note in pairs]]
     elif unchangeable(resolution.conflicts):
         lines.append("Nothing else in the request helps: the operating system and the GPUs decide.")
     if resolution.which:

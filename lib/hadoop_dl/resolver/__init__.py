@@ -14,16 +14,25 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from hadoop_dl.data.compat import Compat, load
+from hadoop_dl.data.compat import REPOSITORY, Compat, load
 from hadoop_dl.data.host_facts import HostProfile
-from hadoop_dl.data.stacks import load_stacks, stack_names
+from hadoop_dl.data.stacks import DIRECTORY, load_stacks, stack_names
 from hadoop_dl.resolver.choose_stack import KEYS, ChosenStack, choose_stack, native_pythons
 from hadoop_dl.resolver.constraint_problem import ConstraintProblem, shared_tables
 from hadoop_dl.resolver.explain import Conflict, conflicts
 from hadoop_dl.resolver.findings import Finding
 from hadoop_dl.resolver.gpus import UnknownGpu, find_gpu
 from hadoop_dl.resolver.hosts import OTHER_HADOOP, OTHER_SYSTEM, System, Unknown, find_hadoop, find_system
-from hadoop_dl.resolver.named_stacks import Candidate, fitting, requested_system, short_name
+from hadoop_dl.resolver.named_stacks import (
+    Candidate,
+    doubts_without_lock,
+    fitting,
+    locked_cuda,
+    requested_system,
+    short_name,
+    stack_items,
+    system_conflict,
+)
 from hadoop_dl.resolver.request import Misuse, arguments, read_request, texts
 from hadoop_dl.resolver.rules.site import ON_MAPR
 from hadoop_dl.resolver.suggest import nearest_requests
@@ -56,18 +65,27 @@ class Resolution:
     warnings: tuple[Finding, ...] = ()
     conflicts: tuple[Conflict, ...] = ()
     nearest: tuple[dict[str, Any], ...] = ()
+    nearest_stacks: tuple[str, ...] = ()  # the named stack of each of them; empty if there is none
     name: str = ""
     lock: str = ""
     preferred_python: str = ""  # of the named stack
+    carried_cuda: str = ""  # that its lock has as wheels
     pins: dict[str, str] = field(default_factory=dict)
     not_checked: tuple[str, ...] = ()
     inputs: tuple[str, ...] = ()  # lines of the inventory that the plan asks for beside the request
+    cpu_form: str = ""  # the stack for hosts without GPUs, if those with GPUs get none
+    passed_over: tuple[str, ...] = ()  # why stacks of the site do not fit
     newer: str = ""  # a newer named stack that fits too, but does not read HDFS
     driver: str = ""  # the one that was named, and stays
     request: Mapping[str, Any] = field(default_factory=dict)
     unmade: str = ""  # that no stack is made for the operating system, and what these playbooks install there
     # The request with each meaning of a GPU's name, and what that is.
     which: tuple[tuple[dict[str, Any], str], ...] = ()
+
+    @property
+    def versions(self) -> dict[str, Any]:
+        """The stack with the CUDA that its lock has, which may be newer than the one that TensorFlow was tested with."""
+        return {**self.stack, "cuda": self.carried_cuda} if self.carried_cuda else self.stack
 
     @property
     def ok(self) -> bool:
@@ -123,7 +141,7 @@ class Resolution:
             "status": self.status,
             "stack": self.name or None,
             "lock": self.lock or None,
-            "versions": {key: self.stack[key] for key in KEYS if key in self.stack},
+            "versions": {key: self.versions[key] for key in KEYS if key in self.stack},
             "pins": self.pins,
             "next": self.next,
             "not_checked": list(self.not_checked),
@@ -152,9 +170,13 @@ def resolution_of(chosen_stack: ChosenStack, name: str = "", lock: str = "") -> 
 def named(candidate: Candidate) -> Resolution:
     """The answer for a named stack."""
     path = candidate.lock
-    lock = str(path.relative_to(path.parents[2])) if path else ""
+    in_project = path and path.is_relative_to(REPOSITORY)
+    lock = str(path.relative_to(REPOSITORY) if in_project else path) if path else ""
     resolution = resolution_of(candidate.chosen, candidate.name, lock)
-    return replace(resolution, inputs=tuple(candidate.inputs), preferred_python=candidate.stack.pythons[0])
+    carried = locked_cuda(path, candidate.name, candidate.python) if path else ""
+    return replace(
+        resolution, inputs=tuple(candidate.inputs), preferred_python=candidate.stack.pythons[0], carried_cuda=carried
+    )
 
 
 def resolve(
@@ -168,9 +190,16 @@ def resolve(
     candidates = fitting(compat_data, request, host)
     best = on_host(named(candidates[0]), host) if candidates else compose(request, host, compat_data, suggest)
     name_meanings = () if best.fits else tuple(meanings(compat_data, request))
+    offers = [(installable(compat_data, other, host), other) for other in best.nearest]
+    offers.sort(key=lambda offer: not offer[0])
     stays = texts("driver", request["driver"])[0] if best.fits and "driver" in request else ""
+    unmet_gpu = best.status != OK and not best.name and host is None and "gpu" in request
     return replace(
         best,
+        cpu_form=installable(compat_data, {**request, "gpu": "none"}, host) if unmet_gpu else "",
+        passed_over=tuple(passed_over(compat_data, request, host)) if not best.name else (),
+        nearest=tuple(other for _, other in offers),
+        nearest_stacks=tuple(name for name, _ in offers),
         not_checked=tuple(not_checked(request, host)),
         newer=newer_stack(candidates),
         which=name_meanings,
@@ -203,6 +232,22 @@ def new_name(stack: Mapping[str, Any], request: Mapping[str, Any]) -> str:
     return "-".join(part for part in parts if part)
 
 
+def installable(compat: Compat, request: Mapping[str, Any], host: HostProfile | None) -> str:
+    """The stack with a lock that a request gets; empty if none has one."""
+    return next((candidate.name for candidate in fitting(compat, request, host)[:1] if candidate.lock), "")
+
+
+def passed_over(compat: Compat, request: Mapping[str, Any], host: HostProfile | None) -> Iterator[str]:
+    """A site's stacks for this system whose versions do not go together: with the first reason."""
+    system = requested_system(compat, request, host)
+    for stack in load_stacks():
+        if stack.directory.resolve() == DIRECTORY.resolve() or stack.base or system_conflict(stack, system):
+            continue
+        problem = ConstraintProblem(shared_tables(compat), stack_items(compat, stack))
+        if not problem.solutions:
+            yield f"Your stack {stack.name} is passed over: {conflicts(problem)[0].message}"
+
+
 def no_stack_for(compat: Compat, system: System | Unknown | None, stack: Mapping[str, Any]) -> str:
     """A sentence about an operating system that no stack is made for; empty if one is."""
     if not isinstance(system, System) or any(short_name(system.key) in entry.data["os"] for entry in load_stacks()):
@@ -227,7 +272,7 @@ def meanings(compat: Compat, request: Mapping[str, Any]) -> Iterator[tuple[dict[
         gpu = find_gpu(compat, name)
         alternatives = gpu.meant if isinstance(gpu, UnknownGpu) else ()
         if isinstance(gpu, UnknownGpu) and gpu.by_capability and name.lower() != "none":
-            alternatives = (("cc=8.6", "with what nvidia-smi --query-gpu=compute_cap --format=csv prints there"),)
+            alternatives = (("cc=X.Y", "with what nvidia-smi --query-gpu=compute_cap --format=csv prints there"),)
         for alternative, means in alternatives:
             yield {**request, "gpu": ",".join([*gpus[:place], alternative, *gpus[place + 1 :]])}, means
     for name, find, hint in (("os", find_system, OTHER_SYSTEM), ("hadoop", find_hadoop, OTHER_HADOOP)):
@@ -266,6 +311,12 @@ def not_checked(request: Mapping[str, Any], host: HostProfile | None) -> Iterabl
         yield "the GPUs: give --gpu, or --gpu none"
 
 
+def without_lock(compat: Compat, problem: ConstraintProblem) -> Resolution:
+    chosen = choose_stack(problem)
+    doubts = doubts_without_lock(compat, chosen.stack, problem.items)
+    return resolution_of(replace(chosen, warnings=(*chosen.warnings, *doubts)))
+
+
 def compose(
     request: Mapping[str, Any], host: HostProfile | None = None, compat: Compat | None = None, suggest: bool = True
 ) -> Resolution:
@@ -273,12 +324,13 @@ def compose(
     compat_data = compat or load()
     problem = ConstraintProblem(shared_tables(compat_data), read_request(compat_data, request, host))
     if problem.solutions:
-        return resolution_of(choose_stack(problem))
+        return without_lock(compat_data, problem)
 
     def fits(other: dict[str, Any]) -> bool:
         """Whether another request is answered without a doubt: what is offered must be sure."""
         trial = ConstraintProblem(shared_tables(compat_data), read_request(compat_data, other, host))
-        return bool(trial.solutions) and resolution_of(choose_stack(trial)).ok
+        stacks = trial.solutions and not without_lock(compat_data, trial).ok and fitting(compat_data, other, host)
+        return bool(trial.solutions) and (named(stacks[0]) if stacks else without_lock(compat_data, trial)).ok
 
     near = nearest_requests(problem, request, fits) if suggest else []
     return Resolution(CONFLICT, conflicts=tuple(conflicts(problem)), nearest=tuple(near))

@@ -37,7 +37,7 @@ NAMES = {
 
 # What to give in place of a name that is not known: an example, and where its values come from.
 OTHER_SYSTEM = "other glibc=2.39 python=3.12", "`ldd --version` and `python3 --version` print"
-OTHER_HADOOP = "apache-3.3.6", "`hadoop version` prints"
+OTHER_HADOOP = "apache-X.Y.Z", "`hadoop version` prints"
 # Words beside the name and the number in os-release and in requests.
 WORDS = re.compile(r"\(.*\)|\b(gnu/linux|linux|enterprise|server|stream|lts|x86_64)\b|-x86_64$|\s+")
 
@@ -177,8 +177,12 @@ def find_hadoop(compat: Compat, text: str) -> Hadoop | Unknown:
     names = [f"{row['distribution']}-{row['last']}" for row in rows]
     if text.strip().lower() == "mapr":  # as hosts report it
         return Hadoop("MapR", None, (), False, ())
-    match = re.fullmatch(r"([a-z]+)[-_ ]?v?(\d+(?:\.\d+)*)", text.strip().lower())
+    # A parcel's version goes on with its build, a service pack is the same release: 7.1.9-1.cdh7.1.9.p0.44702451, 7.1.7.p1000.
+    plain = re.sub(r"(?<=\d)(-1\.cdh|[-_. ](sp|p)\d).*", "", text.strip().lower())
+    match = re.fullmatch(r"([a-z]+)[-_ ]?v?(\d+(?:\.\d+)*)", plain)
     family = {"hadoop": "apache"}.get(match[1], match[1]) if match else ""
+    if match and family == "cdh" and version(match[2]).major == 7:
+        family = "cdp"  # its parcel is called CDH-7.1.7
     own = [row for row in rows if row["distribution"] == family]
     if match and own:
         exact = version(match[2]).release

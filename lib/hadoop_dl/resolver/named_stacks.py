@@ -186,16 +186,38 @@ def locked_cuda(path: Path, stack: str, python: str) -> str:
     return read_lock(path, stack, python).cuda if path.is_file() else ""
 
 
+def beyond(
+    compat: Compat, cuda: str, tensorflow: str, items: Iterable[Item]
+) -> tuple[list[Gpu], Mapping[str, Any], Mapping[str, Any]]:
+    """The GPUs for which neither this TensorFlow's wheel nor this CUDA has machine code; and the rows of both."""
+    catalog = shared_tables(compat).catalog
+    toolkit = catalog.toolkits.get(cuda)
+    line = next((row for row in catalog.lines if tensorflow.startswith(f"{row['line']}.")), None)
+    if toolkit is None or line is None:
+        return [], {}, {}
+    gpus = [item.subject for item in items if isinstance(item.subject, Gpu)]
+    return [gpu for gpu in gpus if gpu.capability > cc(toolkit["nvcc_max_cc"]) and not native(line, gpu)], toolkit, line
+
+
+def doubts_without_lock(compat: Compat, stack: Mapping[str, Any], items: Iterable[Item]) -> list[Finding]:
+    """GPUs beyond the CUDA of versions without a lock: a lock must have a newer one, and nobody made it yet."""
+    late, toolkit, line = beyond(compat, stack.get("cuda", ""), stack["tensorflow"], items)
+    toolkits = shared_tables(compat).catalog.toolkits
+    notes = []
+    for gpu in late:
+        later = [text for text, row in toolkits.items() if cc(row["nvcc_max_cc"]) >= gpu.capability]
+        least = min(later, key=version, default="")
+        capability = ".".join(str(part) for part in gpu.capability)
+        text = f"CUDA {stack['cuda']} ends at capability {toolkit['nvcc_max_cc']}, but {gpu.name} has {capability}"
+        text += f": lock the wheels of CUDA {least} or later, with a cuDNN for it" if least else ""
+        notes.append(Finding(text, sources(toolkit, line), refuses=False, doubt=True))
+    return notes
+
+
 def lock_conflicts(compat: Compat, stack: Stack, python: str, items: Iterable[Item]) -> list[Conflict]:
     """GPUs for which the wheel has no machine code, and the CUDA libraries that the lock pins have none either."""
     cuda = locked_cuda(stack.lock_path(python), stack.name, python)
-    catalog = shared_tables(compat).catalog
-    toolkit = catalog.toolkits.get(cuda)
-    line = next((row for row in catalog.lines if stack.data["tensorflow"].startswith(f"{row['line']}.")), None)
-    if toolkit is None or line is None:
-        return []
-    gpus = [item.subject for item in items if isinstance(item.subject, Gpu)]
-    late = [gpu for gpu in gpus if gpu.capability > cc(toolkit["nvcc_max_cc"]) and not native(line, gpu)]
+    late, toolkit, line = beyond(compat, cuda, stack.data["tensorflow"], items)
     return [
         Conflict(
             ("gpu",),

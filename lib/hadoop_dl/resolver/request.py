@@ -147,14 +147,21 @@ def nearest_name(name: str, names: Iterable[str]) -> str:
     return f" Did you mean {close[0]}?" if close else ""
 
 
+ELSEWHERE = {
+    "mig": "A slice of a GPU is named with the GPU: --gpu 'A100 MIG 1g.5gb'.",
+    "cml": "Cloudera Machine Learning is not covered: its sessions have runtimes, not CDSW's engine images. Leave cml out.",
+    "kerberos": "Kerberos changes no version: it is hadoop_login, a setting of the inventory (docs/kerberos.md). Leave kerberos out.",
+}
+
+
 def check_names(names: Iterable[str]) -> None:
     for name in names:
         if name in ("numpy", "protobuf"):
             raise Misuse(
                 f"{name} is decided by pip: scripts/stack resolve prints the limit that it needs. Leave {name} out."
             )
-        if name == "mig":
-            raise Misuse("A slice of a GPU is named with the GPU: --gpu 'A100 MIG 1g.5gb'.")
+        if name in ELSEWHERE:
+            raise Misuse(ELSEWHERE[name])
         if name not in COMPONENTS and name not in OPTIONS:
             raise Misuse(
                 f"{name} is no component of a request.{nearest_name(name, ORDER)} Known: {', '.join(COMPONENTS)}; "
@@ -254,6 +261,8 @@ def as_data_writes(name: str, text: str) -> str:
     """NVIDIA writes branches as R535, packages nvidia-driver-535, and `java -version` prints Java 8 as 1.8."""
     if name in ("driver", "driver_branch"):
         return re.sub(r"^([<>=!~]*)(?:[rR]|nvidia-(?:driver-)?)(?=\d)", r"\1", text)
+    if name == "tensorflow":
+        return re.sub(r"^([<>=!~]*)(?:tf|tensorflow|v)[-_ ]?(?=\d)", r"\1", text, flags=re.IGNORECASE)
     if name == "java":
         return re.sub(r"^([<>=!~]*)1\.(?=\d)", r"\1", text)
     return text

@@ -150,6 +150,9 @@ def near_values(problem: ConstraintProblem, item: Item) -> list[str]:
     all_values, asked_version = [value for value in all_values if known(value)], version(text)
     newer = [value for value in all_values if version(value) >= asked_version]
     older = [value for value in reversed(all_values) if version(value) < asked_version]
+    own = [value for value in older if item.key == "tensorflow" and text.startswith(f"{value}.")]
+    if own:  # a release that does not exist, or does not fit: another one of its line
+        return own + [value for value in newer + older if value not in own]
     if item.key == "tensorflow" and ".".join(text.split(".")[:2]) not in all_values:
         # A release that does not exist: its neighbours, the nearest first.
         return [value for pair in zip_longest(older, newer, fillvalue="") for value in pair if value]

@@ -80,7 +80,7 @@ def test_a_source_build_takes_the_tested_toolchain(line: Any) -> None:
         ({"tensorflow": "2.0", "tensorflowonspark": "1.4.4"}, {"tensorflow", "tensorflowonspark"}, "is for TensorFlow older than 2.0"),
         ({"tensorflow_package": "tensorflow-gpu", "tensorflowonspark": "2.2.5"}, {"tensorflow_package", "tensorflowonspark"}, "under the package name tensorflow or tensorflow-cpu only"),
         ({"pyspark": "4.0", "java": "8"}, {"pyspark", "java"}, "Java 17 or 21"),
-        ({"python": "2.7", "pyspark": "3.5"}, {"python", "pyspark"}, "Spark 3.5 runs on Python 3.8 - 3.11"),
+        ({"python": "2.7", "pyspark": "3.5"}, {"python", "pyspark"}, "Spark 3.5 runs on Python 3.8 - 3.13"),
         ({"tensorflowonspark": "1.1.0", "pyspark": "3.0"}, {"tensorflowonspark", "pyspark"}, "hangs on Spark 3.0"),
         ({"tensorflow": "1.15", "bazel": "2.0.0"}, {"tensorflow", "bazel"}, "builds with bazel 0.24.1 to 0.26.1"),
         ({"tensorflow_source": "prebuilt", "bazel": "0.26.1"}, {"tensorflow_source", "bazel"}, "is not built here"),

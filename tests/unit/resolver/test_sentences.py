@@ -99,11 +99,11 @@ def test_each_step_runs_as_printed_or_is_a_line_of_the_inventory(line: str, caps
         ),
         (
             "resolve --gpu P101 tensorflow=2.4",
-            "scripts/stack resolve --gpu cc=8.6 tensorflow=2.4  # with what nvidia-smi",
+            "scripts/stack resolve --gpu cc=X.Y tensorflow=2.4  # with what nvidia-smi",
         ),
         (
             "resolve --hadoop emr-6.1",
-            "scripts/stack resolve --hadoop apache-3.3.6  # with what `hadoop version` prints",
+            "scripts/stack resolve --hadoop apache-X.Y.Z  # with what `hadoop version` prints",
         ),
     ],
 )

@@ -107,6 +107,8 @@ class Cudnn(Part):
                 yield Finding(f"{item.label} was requested", ())
 
 
+# These lines configure CUDA in tools/bazel.rc, which bazel 0.19 does not read: github.com/tensorflow/tensorflow/issues/23398
+LAST_WITH_BAZEL_RC = "0.18.99"
 AHEAD = 4  # lines whose tested bazel may also build an old line that checks no maximum
 
 
@@ -133,7 +135,8 @@ class BuildTools(Part):
         place = self.catalog.line_names.index(line["line"])
         later = self.catalog.lines[place : place + AHEAD + 1]
         low = max(bazel["min"], bazel["tested"], key=version)
-        return low, max([low, *(row["bazel"]["tested"] for row in later)], key=version)
+        high = max([low, *(row["bazel"]["tested"] for row in later)], key=version)
+        return low, min(high, LAST_WITH_BAZEL_RC, key=version)
 
     def bazel(self, line: Row, items: Sequence[Item]) -> str | None:
         low, high = self.bazel_limits(line)

@@ -20,6 +20,11 @@ from hadoop_dl.resolver.versions import cc, known, listed, version
 LISTED_FROM = 515  # the first branch whose supported GPUs NVIDIA lists by device (gpu_devices.yml)
 
 
+def first_driver(gpu: Gpu) -> str:
+    """The first release that knows one of its devices; empty if no list has it."""
+    return min((device.least() or "" for device in gpu.devices if device.first_drivers), key=version, default="")
+
+
 @dataclass(frozen=True, eq=False)
 class Candidate:
     """A branch at one version, with one kind of kernel module. `named`: it runs on the host, or was requested by its version."""
@@ -322,10 +327,13 @@ class Driver(Part):
             branches = sorted(int(row["branch"]) for row in rows)
             newest_row = max(rows, key=lambda row: int(row["branch"])) if rows else None
             span = f"{branches[0]} to {branches[-1]}" if branches else "no branch"
+            gpus = [item.subject for item in items if isinstance(item.subject, Gpu)]
+            if newest_row and any(branch_of(first_driver(gpu)) == newest_row["branch"] for gpu in gpus):
+                span += f" (up to {newest_of(newest_row, item.subject.key)})"
             only = ", of the proprietary modules alone" if modules and item.subject.key == "rhel7" else ""
             return Finding(f"{item.label} has driver packages of branches {span}{only}", sources(newest_row))
         if isinstance(item.subject, Gpu):
-            return self.gpu_fact(item.subject, item.label, [text for text in self.exact(items)], modules)
+            return self.gpu_fact(item.subject, item.label, items, modules)
         if item.key == "driver_module":
             module = next((row for row in self.modules if item.accepts(row["module"])), None)
             if module and module["module"] == "open":
@@ -345,11 +353,11 @@ class Driver(Part):
                     spec.text for spec in item.specs if spec.kind == "prefix" and "." in spec.text and known(spec.text)
                 )
 
-    def gpu_fact(self, gpu: Gpu, label: str, exact: Sequence[str], modules: bool) -> Finding:
+    def gpu_fact(self, gpu: Gpu, label: str, items: Sequence[Item], modules: bool) -> Finding:
         """The branches that support it, or the driver that does not support this device."""
         arch = architecture(self.catalog.compat, gpu.cc)
         neutral = {"module": ""}
-        for text in exact:
+        for text in self.exact(items):
             row = next((row for row in self.branches if row["branch"] == branch_of(text)), None)
             findings = self.device_findings(gpu, Candidate(row, text, neutral)) if row else ()
             for finding in findings:
@@ -360,7 +368,10 @@ class Driver(Part):
             for row in self.branches
             if not any(finding.refuses for finding in self.gpu_findings(gpu, Candidate(row, newest_of(row), neutral)))
         ]
-        text = f"{label} ({gpu.architecture}) is driven by branches {min(fits)} to {max(fits)}"
+        first = first_driver(gpu)
+        packaged = any(isinstance(item.subject, System) for item in items)
+        since = f" (from {first})" if packaged and branch_of(first) == str(min(fits)) else ""
+        text = f"{label} ({gpu.architecture}) is driven by branches {min(fits)}{since} to {max(fits)}"
         only = self.only_open.get(gpu.architecture)
         if not arch["open_kernel_module"]:
             text += ", by the proprietary kernel modules only" if modules else ""

@@ -12,7 +12,7 @@ from hadoop_dl.resolver.gpus import Gpu
 from hadoop_dl.resolver.hosts import Hadoop, System
 from hadoop_dl.resolver.parts import Choice, Part
 from hadoop_dl.resolver.request import Item
-from hadoop_dl.resolver.versions import listed, version
+from hadoop_dl.resolver.versions import known, listed, version
 
 ON_MAPR = (
     "On MapR, hosts require its file system mounted at /mapr/CLUSTER (NFS or FUSE), and jobs the site's Spark (spark_home). GPUs under YARN, drains and "
@@ -102,7 +102,14 @@ class Site(Part):
             note = f"CDSW requires the same make and model of GPU on all its hosts, but {listed([item.label for item in gpus])} were named"
             yield Finding(note, tuple(row["source"]))
         row = self.compat.fact("cdsw", "last RPM line")
+        last = row["value"].partition(".x")[0]
         for item in items:
+            if item.key == "cdsw" and any(
+                version(spec.text) > version(f"{last}.99") for spec in item.specs if known(spec.text)
+            ):
+                yield against(
+                    f"No CDSW {item.text} is known: the last one is {last}", tuple(row["source"]), verified=False
+                )
             if isinstance(item.subject, System) and item.subject.key != "rhel7":
                 note = f"CDSW's packages are for RHEL 7 ({row['value']}), but the host has {item.label}"
                 yield Finding(note, tuple(row["source"]))

@@ -264,6 +264,9 @@ class Spark(Part):
                 choice.warnings.append(refusal)
         choice.values["pyspark"] = release
         choice.reasons.append(Finding(f"pyspark {release}: runs on Python {build.python}", sources(row)))
+        if build.python in row.get("python_notes", {}):
+            note = f"Spark {row['line']} on Python {build.python}: {row['python_notes'][build.python]}"
+            choice.warnings.append(warning(note, sources(row)))
         if not row["verified"]:
             choice.warnings.append(warning(f"The data on Spark {row['line']} is not verified", sources(row)))
         if javas:
