@@ -6,13 +6,15 @@ A record counts for one digest: that of all artifacts of the lock. A lock that c
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import yaml
 
-from hadoop_dl.data.stacks import DIRECTORY, Stack, load_stack, load_stacks
+from hadoop_dl.data.stacks import DIRECTORY, Stack, load_stack, load_stacks, stack_names
+from hadoop_dl_dev import check_steps
 from hadoop_dl_dev.compat_cells import wrapped
 from hadoop_dl_dev.demo.images import CACHE
 from hadoop_dl_dev.demo.shell import only_one
@@ -116,14 +118,25 @@ def status(stack: Stack, python: str, records: Mapping[tuple[str, str], Record])
     return {name: record.answers.get(name, missing) for name in questions(stack, python)}
 
 
+def on_yarn() -> dict[str, str]:
+    """Stack -> the command whose demo clusters run its jobs: the stacks that the tests of such clusters name."""
+    commands = dict.fromkeys(check_steps.STACKS, "`make test`")
+    for path in sorted((REPOSITORY / "tests" / "long").glob("test_*.py")):
+        text = path.read_text(encoding="utf-8")
+        if "Cluster(" in text and "hadoop_dl_dev.demo" in text:
+            for name in set(re.findall(r"tf\d[\w.-]+", text)) & set(stack_names()):
+                commands.setdefault(name, "`make test-long`")
+    return commands
+
+
 def size(stack: Stack, python: str) -> str:
     return f"{sum(artifact['size'] for artifact in stack.artifacts(python)) / 1e6:,.0f} MB"
 
 
 def page(path: Path = RECORDS) -> str:
     records = read(path)
-    names = ["stack", "Python", "download", *QUESTIONS.values(), "image", "date"]
-    rows, notes = [], []
+    names = ["stack", "Python", "download", *QUESTIONS.values(), "on YARN", "image", "date"]
+    rows, notes, clusters = [], [], on_yarn()
     for name, python in all_locks():
         stack = load_stack(name)
         answers = status(stack, python, records)
@@ -138,7 +151,8 @@ def page(path: Path = RECORDS) -> str:
         record = records.get((name, python))
         current = record if record and record.digest == digest(stack, python) else None
         place = [current.image, current.date] if current else ["–", "–"]
-        rows.append([f"[{name}](../stacks/{name}.yml)", python, size(stack, python), *cells, *place])
+        yarn = clusters.get(name, "–") if python == stack.pythons[0] else "–"
+        rows.append([f"[{name}](../stacks/{name}.yml)", python, size(stack, python), *cells, yarn, *place])
     table = [names, ["---"] * len(names), *rows]
     lines = [f"| {' | '.join(row)} |" for row in table]
     numbered = [f"{number}. {note}" for number, note in enumerate(notes, 1)]
@@ -167,8 +181,8 @@ since counts as not tested.
 - **CUDA found**: TensorFlow's own code loads CUDA's libraries from the environment, without a shell
   variable. Only [hardware](hardware-validation.md) shows whether it computes on a GPU.
 - **HDFS**, **Kafka**: TensorFlow writes and reads the digits in HDFS, and reads them from a topic.
-- **TFoS trained**: two executors of Spark's `local-cluster` train the digits to at least 95 %. The
-  stacks of `make e2e` do so on YARN.
+- **TFoS trained**: two executors of Spark's `local-cluster` train the digits to at least 95 %.
+- **on YARN**: the command whose demo clusters install the stack and run its jobs; `–`: none does.
 
 `–`: the stack does not promise it. `image` is the node image: a newer one stands in for RHEL 7 or 8
 if the test's Python requires its C library, or Spark its Java (`el7-hadoop2` has Java 8).

@@ -10,8 +10,10 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
+import interpreters
 import yaml
 from demo_commands import play
 
@@ -137,6 +139,26 @@ def train(found: cluster.Cluster, mode: str, options: str = "") -> str:
     output = nodes.execute(found.container("edge1"), "su", "-", "analyst", "-c", script, check=False)
     assert 'RESULT {"accuracy": 0.9' in output, output
     return output
+
+
+def add_python(found: cluster.Cluster, version: str) -> None:
+    """A Python that no image has, from this machine, where a host's own is."""
+    path = interpreters.found(version)
+    assert path, f"Python {version} is required on this machine, for the nodes"
+    home = f"/opt/python{version}"
+    for host in ("edge1", *found.data_hosts):
+        container = found.container(host)
+        subprocess.run(["docker", "cp", str(Path(path).resolve().parents[1]), f"{container}:{home}"], check=True)
+        link = f"ln -s {home}/bin/python{version} /usr/bin; ln -s {home}/lib/libpython{version}*.so.* /usr/lib"
+        nodes.execute(container, "sh", "-ec", link)
+
+
+def train_beside(found: cluster.Cluster, *stacks: str) -> None:
+    """The digits with stacks beside the active one, each with its own Spark."""
+    play(found, "site.yml", "-e", json.dumps({"deeplearning_additional_stacks": stacks}))
+    for stack in stacks:
+        for mode in ("client", "cluster"):
+            train(found, mode, f"--stack {stack}")
 
 
 def train_without_environments(found: cluster.Cluster) -> None:

@@ -35,6 +35,11 @@ def test_jobs_behave_as_on_hadoop_3_3(name: str) -> None:
     hadoop_clusters.run_e2e(CLUSTER, name)
 
 
+def test_the_first_answer_for_rhel_7_9_trains_beside_it() -> None:
+    hadoop_clusters.add_python(CLUSTER, "3.6")
+    hadoop_clusters.train_beside(CLUSTER, "tf1.15-py36-el7")
+
+
 def test_yarn_gpu_again_changes_nothing() -> None:
     output = play(CLUSTER, "playbooks/yarn_gpu.yml", "-e", "apply=all")
     assert hadoop_clusters.changes(output) == {"0"}

@@ -7,6 +7,7 @@ import pytest
 
 from hadoop_dl.cli import stack
 from hadoop_dl.data.stacks import load_stack, stack_names
+from hadoop_dl.resolver import resolve
 from hadoop_dl_dev import tested
 from hadoop_dl_dev.stack import COMMANDS, PAGES
 
@@ -91,6 +92,19 @@ def test_only_what_a_stack_promises_is_asked():
     assert "cuda" in tested.questions(load_stack("tf2.21-py311"), "3.11")
     # Linked to CUDA 8.0 and the driver: nothing of it starts without them.
     assert tested.questions(load_stack("tf1.4-py27-el7"), "2.7") == ["installed"]
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        {"os": "rhel-7.9"},
+        {"os": "rhel-7.9", "hadoop": "cdp-7.1"},
+        {"os": "rhel-8.8", "hadoop": "cdp-7.1", "gpu": "none"},
+        {"os": "rhel-9.4", "hadoop": "cdp-7.1", "gpu": "none"},
+    ],
+)
+def test_the_first_answer_for_a_cluster_was_on_yarn(request_):
+    assert resolve(request_, suggest=False).name in tested.on_yarn()
 
 
 def test_gpu_stacks_from_2_14_on_carry_cuda_as_the_stack_says():
