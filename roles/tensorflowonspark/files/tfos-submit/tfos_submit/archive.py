@@ -99,19 +99,21 @@ class Store(Hdfs):
             )
 
 
+def as_bytes(name):
+    """A file's name, which tarfile has as bytes on Python 2.7."""
+    return name if isinstance(name, bytes) else os.fsencode(name)  # novermin
+
+
 def difference(stream, expected):
     """How an archive differs from the list of files; None if it does not."""
     missing = set(expected)
     archive = tarfile.open(fileobj=stream, mode="r|gz")
     for entry in archive:
-        name = (
-            entry.name if isinstance(entry.name, bytes) else os.fsencode(entry.name)
-        )  # novermin (Python 3 alone comes here)
+        name = as_bytes(entry.name)
         sha256, size = expected.get(name, (None, 0))
         digest = hashlib.sha256()
         if entry.issym():
-            target = entry.linkname
-            digest.update(b"link to " + (target if isinstance(target, bytes) else os.fsencode(target)))  # novermin
+            digest.update(b"link to " + as_bytes(entry.linkname))
         elif entry.isreg() and entry.size == size:
             for chunk in iter(functools.partial(archive.extractfile(entry).read, 1 << 20), b""):
                 digest.update(chunk)
