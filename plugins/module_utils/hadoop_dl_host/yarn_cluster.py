@@ -205,9 +205,7 @@ def reasons(names, environment_file, principal=None, keytab=None):
         tags = [tag.strip() for tag in text(application.get("applicationTags")).split(",")]
         for name in names:
             if mark(name) in tags:
-                words = "YARN has the application %s of %s" % (
-                    text(application.get("id")),
-                    text(application.get("user")),
-                )
-                needs.setdefault(name, words)
+                user = text(application.get("user"))
+                words = "YARN has the application %s" % text(application.get("id"))
+                needs.setdefault(name, words + (" of %s" % user if user else ""))
     return needs
