@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from ansible import constants as C
 from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure, AnsibleError
 from ansible.executor.task_executor import TaskTimeoutError
-from ansible.module_utils.hadoop_dl_host.downloads import server_of, without_secrets
+from ansible.module_utils.hadoop_dl_host.connections import server_of, without_secrets
 from ansible.plugins.action import ActionBase
 
 from hadoop_dl.data import typed

@@ -14,7 +14,7 @@ import urllib.error
 import urllib.parse
 
 from . import downloads
-from .downloads import server_of, without_secrets
+from .connections import server_of, without_secrets
 from .lock_lines import canonical
 
 MAVEN_CENTRAL = "https://repo1.maven.org/maven2"

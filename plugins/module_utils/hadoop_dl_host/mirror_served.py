@@ -6,7 +6,7 @@ import time
 import urllib.parse
 from concurrent.futures import ThreadPoolExecutor
 
-from . import downloads, mirror_files, mirror_pages
+from . import connections, downloads, mirror_files, mirror_pages
 from . import mirror_index as index
 
 
@@ -35,12 +35,12 @@ def problems(artifacts, url, index_url=None, ca=""):
             offer = index.find_offer(
                 dict(artifact, project=mirror_pages.project_of(artifact["name"])), index_url, shortly, ca
             )
-            if downloads.server_of(offer["url"]) != downloads.server_of(index_url):
+            if connections.server_of(offer["url"]) != connections.server_of(index_url):
                 return (
                     "%s must come from the index itself, but its link is of %s. Let the index keep what it fetches."
                     % (
                         artifact["name"],
-                        downloads.server_of(offer["url"])[1],
+                        connections.server_of(offer["url"])[1],
                     )
                 )
             size = patiently(artifact["name"], offer["url"], lambda: size_at(offer["url"]))

@@ -12,7 +12,7 @@ import re
 
 from ansible.module_utils.six.moves.urllib.parse import unquote, urljoin, urlsplit
 
-from . import downloads, processes
+from . import connections, downloads, processes
 from .environment_packages import Refused
 
 LINK = re.compile(r"""<a\s[^>]*?href\s*=\s*["']([^"']+)["']""", re.IGNORECASE)
@@ -139,8 +139,8 @@ class Index(Source):
                 "%d files of the lock are required, but the index %s does not list %s. Take them into it."
                 % (len(entries), self.url, ", ".join(sorted(missing_files)))
             )
-        server = downloads.server_of(self.url)
-        other_files = sorted(name for name, url in self.addresses.items() if downloads.server_of(url) != server)
+        server = connections.server_of(self.url)
+        other_files = sorted(name for name, url in self.addresses.items() if connections.server_of(url) != server)
         if other_files:
             raise Refused(
                 "The index %s must have the files itself, but its links to %s are of another server (%s). Let it keep what it "

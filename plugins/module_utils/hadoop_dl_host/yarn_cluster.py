@@ -13,7 +13,7 @@ import re
 import shlex
 import xml.etree.ElementTree as ElementTree
 
-from . import downloads, kerberos_login, processes
+from . import connections, kerberos_login, processes
 from .text_columns import printable
 
 TIMEOUT = 10  # seconds for one answer as a whole
@@ -97,18 +97,18 @@ def fetch(url):
     """What one of YARN's addresses answers. They are in the cluster's own network: never through a proxy, and never elsewhere."""
     if not url.startswith(("http://", "https://")):
         raise ValueError("an address of YARN begins with http:// or https://")
-    sink, watch = io.BytesIO(), downloads.Watch(TIMEOUT)
+    sink, watch = io.BytesIO(), connections.Watch(TIMEOUT)
     try:
-        stream = downloads.open_url(url, elsewhere=None, silence=TIMEOUT, watch=watch)
+        stream = connections.open_url(url, elsewhere=None, silence=TIMEOUT, watch=watch)
         try:
-            size = downloads.copy(stream, sink, LARGEST, lambda chunk: None)
+            size = connections.copy(stream, sink, LARGEST, lambda chunk: None)
         finally:
             stream.close()
-    except downloads.HTTPError as error:
+    except connections.HTTPError as error:
         if error.code != 401:
             raise
         return negotiated(url)
-    except (EOFError, downloads.HTTPException, downloads.DownloadError) as problem:
+    except (EOFError, connections.HTTPException, connections.DownloadError) as problem:
         raise IOError(str(problem) or "half an answer")
     finally:
         watch.close()

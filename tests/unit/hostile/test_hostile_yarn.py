@@ -28,6 +28,7 @@ REPOSITORY = Path(__file__).resolve().parents[3]
 OPENERS = re.compile(r"build_opener|urlopen|HTTPS?Connection\(|socket\.create_connection|open_url\(")
 # What opens an address, and the test in which that meets a server that trickles.
 MEETS = {
+    "plugins/module_utils/hadoop_dl_host/connections.py": "test_downloads.py",
     "plugins/module_utils/hadoop_dl_host/downloads.py": "test_downloads.py",
     "plugins/module_utils/hadoop_dl_host/yarn_cluster.py": "hostile/test_hostile_yarn.py",  # curl has --max-time, and ends as a program
     "plugins/module_utils/hadoop_dl_host/mirror_files.py": "test_mirror_files.py",

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
-from ansible.module_utils.hadoop_dl_host.downloads import server_of, without_secrets
+from ansible.module_utils.hadoop_dl_host.connections import server_of, without_secrets
 
 from hadoop_dl.data.terminal import PARAGRAPH, one_line
 
