@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from hadoop_dl.data.compat import load
 from hadoop_dl.data.stacks import Stack
 from hadoop_dl.resolver import Conflict, Finding, Resolution
 from hadoop_dl.resolver.explain import together
@@ -51,9 +52,8 @@ def needs(stack: Mapping[str, Any], pins: Mapping[str, str], driver: str = "") -
         )
     elif "driver_min" in stack:
         module = f", {stack['driver_module']} kernel modules" if "driver_module" in stack else ""
-        requirements.append(
-            f"driver: {stack['driver_min']} or newer, branch {stack.get('driver_branch', 'any')}{module}"
-        )
+        branch = str(stack.get("driver_branch", "any"))
+        requirements.append(f"driver: {stack['driver_min']} or newer, branch {branch}{maintained(branch)}{module}")
     else:
         requirements.append("driver: none, this is the form for hosts without GPUs")
     host = [f"glibc {stack['glibc_min']}"] if "glibc_min" in stack else []
@@ -61,6 +61,12 @@ def needs(stack: Mapping[str, Any], pins: Mapping[str, str], driver: str = "") -
     requirements += [f"host: {' and '.join(host)}"] if host else []
     requirements += [f"pip: {', '.join(f'{name}{limit}' for name, limit in pins.items())}"] if pins else []
     return requirements
+
+
+def maintained(branch: str) -> str:
+    """Until when NVIDIA maintains a driver branch, if it says so and that day has not come."""
+    row = next((row for row in load().rows("drivers", "branches") if row["branch"] == branch), {})
+    return f" (until {row['eol']})" if row.get("eol") and not row["is_eol"] else ""
 
 
 def answer_text(resolution: Resolution, explain: bool, newer: str = "") -> str:
@@ -76,6 +82,7 @@ def answer_text(resolution: Resolution, explain: bool, newer: str = "") -> str:
         lines += [f"{why} Without a lock it could be:", f"  {summary(resolution.stack, resolution.on_mapr)}"]
     lines += [f"  {line}" for line in needs(resolution.stack, resolution.pins, resolution.driver)]
     lines.append(f"  lock: {resolution.lock or 'none, so the playbooks cannot install it yet'}")
+    lines += [f"GPU: {text}." for text in resolution.cards]
     lines += [f"Not checked: {text}." for text in resolution.not_checked]
     warnings = [finding for finding in resolution.warnings if not finding.doubt]
     lines += ["Good to know:", *findings(warnings, explain)] if warnings else []
@@ -83,6 +90,7 @@ def answer_text(resolution: Resolution, explain: bool, newer: str = "") -> str:
         lines += ["Why:", *findings(resolution.reasons, explain)]
     lines += [newer] if newer else []
     lines += resolution.passed_over
+    lines += without_gpus(resolution)
     title = "Do next, if you accept that:" if resolution.doubts else "Do next:"
     return "\n".join([*lines, title, *[f"  {line}" for line in do_next(resolution)]])
 
@@ -110,7 +118,7 @@ def conflict_text(resolution: Resolution, explain: bool) -> str:
         lines.append(f"  {number}. {conflict.message}")
         lines += [f"       {source}" for source in conflict.sources if explain]
     lines += resolution.passed_over
-    lines += [f"For hosts without GPUs there is {resolution.cpu_form}."] if resolution.cpu_form else []
+    lines += without_gpus(resolution)
     if resolution.nearest:
         commands = [command_line(request) for request in resolution.nearest]
         names = resolution.nearest_stacks or [""] * len(commands)
@@ -125,6 +133,10 @@ def conflict_text(resolution: Resolution, explain: bool) -> str:
         lines += ["Which is it?" if len(resolution.which) > 1 else "Or name it by what it has:"]
         lines += [f"  {command_line(request).ljust(width)}  # {means}" for request, means in resolution.which]
     return "\n".join([*lines, *([] if explain else ["Sources: add --explain"])])
+
+
+def without_gpus(resolution: Resolution) -> list[str]:
+    return [f"For hosts without GPUs there is {resolution.cpu_form}."] if resolution.cpu_form else []
 
 
 def unchangeable(conflicts: Iterable[Conflict]) -> bool:

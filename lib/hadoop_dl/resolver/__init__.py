@@ -21,8 +21,7 @@ from hadoop_dl.resolver.choose_stack import KEYS, ChosenStack, choose_stack, nat
 from hadoop_dl.resolver.constraint_problem import ConstraintProblem, shared_tables
 from hadoop_dl.resolver.explain import Conflict, conflicts
 from hadoop_dl.resolver.findings import Finding
-from hadoop_dl.resolver.gpus import UnknownGpu, find_gpu
-from hadoop_dl.resolver.hosts import OTHER_HADOOP, OTHER_SYSTEM, System, Unknown, find_hadoop, find_system
+from hadoop_dl.resolver.hosts import System, Unknown, find_system
 from hadoop_dl.resolver.named_stacks import (
     Candidate,
     doubts_without_lock,
@@ -35,7 +34,7 @@ from hadoop_dl.resolver.named_stacks import (
 )
 from hadoop_dl.resolver.request import Misuse, arguments, read_request, texts
 from hadoop_dl.resolver.rules.site import ON_MAPR
-from hadoop_dl.resolver.suggest import nearest_requests
+from hadoop_dl.resolver.suggest import cards, meanings, nearest_requests
 from hadoop_dl.resolver.versions import version
 
 __all__ = [
@@ -77,6 +76,7 @@ class Resolution:
     passed_over: tuple[str, ...] = ()  # why stacks of the site do not fit
     newer: str = ""  # a newer named stack that fits too, but does not read HDFS
     driver: str = ""  # the one that was named, and stays
+    cards: tuple[str, ...] = ()  # that a name of the request was taken for, where it is not the product's own name
     request: Mapping[str, Any] = field(default_factory=dict)
     unmade: str = ""  # that no stack is made for the operating system, and what these playbooks install there
     # The request with each meaning of a GPU's name, and what that is.
@@ -202,6 +202,7 @@ def resolve(
         nearest_stacks=tuple(name for name, _ in offers),
         not_checked=tuple(not_checked(request, host)),
         newer=newer_stack(candidates),
+        cards=tuple(cards(compat_data, request)) if best.fits else (),
         which=name_meanings,
         request=described(request, host),
         driver=stays if re.fullmatch(r"\d+(\.\d+)+", stays) else "",
@@ -262,23 +263,6 @@ def no_stack_for(compat: Compat, system: System | Unknown | None, stack: Mapping
         f"No stack is made for {system.label}, and these playbooks install CUDA on RHEL 7, 8 and 9 only. "
         f"It takes {cuda}{driver}."
     )
-
-
-def meanings(compat: Compat, request: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], str]]:
-    """The request with each GPU that an ambiguous name may mean, and with a description in place of an unknown name; and what that is."""
-    gpus = texts("gpu", request["gpu"]) if "gpu" in request else []
-    request = {**request, "gpu": ",".join(gpus)} if gpus else request
-    for place, name in enumerate(gpus):
-        gpu = find_gpu(compat, name)
-        alternatives = gpu.meant if isinstance(gpu, UnknownGpu) else ()
-        if isinstance(gpu, UnknownGpu) and gpu.by_capability and name.lower() != "none":
-            alternatives = (("cc=X.Y", "with what nvidia-smi --query-gpu=compute_cap --format=csv prints there"),)
-        for alternative, means in alternatives:
-            yield {**request, "gpu": ",".join([*gpus[:place], alternative, *gpus[place + 1 :]])}, means
-    for name, find, hint in (("os", find_system, OTHER_SYSTEM), ("hadoop", find_hadoop, OTHER_HADOOP)):
-        unknown = find(compat, str(request[name])) if name in request else None
-        if isinstance(unknown, Unknown) and hint[0] in unknown.why:
-            yield {**request, name: hint[0]}, f"with what {hint[1]} there"
 
 
 def newer_stack(candidates: Sequence[Candidate]) -> str:

@@ -227,7 +227,7 @@ def representative(problem: ConstraintProblem, place: int, own: Items, mask: int
     if level == "driver" and not any(item.key == "tensorflow" for item in problem.items):
         with_cuda = [build for build in problem.builds(mask) if build.cuda and build.tested]
         modest = min(with_cuda, key=lambda build: version(build.cuda or "0"), default=None)
-        if modest and not any(problem.items[number].key != "driver" for number in own):
+        if modest:
             return modest
     best, agreed = next(problem.builds(mask)), (-1, False)
     built = level == "build_tools"

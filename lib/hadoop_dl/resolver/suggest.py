@@ -8,16 +8,18 @@ from difflib import SequenceMatcher
 from itertools import combinations, zip_longest
 from typing import Any
 
+from hadoop_dl.data.compat import Compat
 from hadoop_dl.resolver.choose_stack import choose_stack
 from hadoop_dl.resolver.constraint_problem import ConstraintProblem, Items
-from hadoop_dl.resolver.gpus import UnknownGpu
-from hadoop_dl.resolver.hosts import Unknown
+from hadoop_dl.resolver.gpus import Gpu, UnknownGpu, find_gpu, words
+from hadoop_dl.resolver.hosts import OTHER_HADOOP, OTHER_SYSTEM, Unknown, find_hadoop, find_system
 from hadoop_dl.resolver.known_values import values
-from hadoop_dl.resolver.request import CHOICES, OPTIONS, Item, read_request
-from hadoop_dl.resolver.versions import known, version
+from hadoop_dl.resolver.request import CHOICES, OPTIONS, Item, read_request, texts
+from hadoop_dl.resolver.versions import known, listed, version
 
 Request = dict[str, Any]
 MOST = 3
+MOST_CARDS = 3  # named for one name of the request
 # What it costs to drop a part: a version is changed before a feature, and the host last.
 COST = {"tensorflow": 5, "python": 4, "hdfs": 6, "kafka": 6, "yarn_gpu": 6, "host": 1000}
 CHEAP = 3
@@ -177,3 +179,34 @@ def spelled(problem: ConstraintProblem, changed: Request, keys: list[str]) -> Re
         return changed
     stack = choose_stack(trial).stack
     return {**changed, "cuda": stack["cuda"]} if "gpu" in changed and "cuda" in stack else changed
+
+
+def cards(compat: Compat, request: Mapping[str, Any]) -> Iterator[str]:
+    """The cards that each name of the request was taken for, unless it is the model's usual name, a product's or a PCI id."""
+    for text in texts("gpu", request["gpu"]) if "gpu" in request else []:
+        gpu = find_gpu(compat, text)
+        if not isinstance(gpu, Gpu) or not gpu.devices or gpu.virtual or gpu.mig:
+            continue
+        names = [gpu.name, *(name for card in gpu.devices for name in (card.pci_id, card.name))]
+        if words(text) in [words(name) for name in names]:
+            continue
+        listed_cards = [f"{card.name} ({card.pci_id})" for card in gpu.devices[:MOST_CARDS]]
+        more = len(gpu.devices) - len(listed_cards)
+        yield f"{text} was taken for {listed([*listed_cards, *([f'{more} more'] if more > 0 else [])])}"
+
+
+def meanings(compat: Compat, request: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], str]]:
+    """The request with each GPU that an ambiguous name may mean, and with a description in place of an unknown name; and what that is."""
+    gpus = texts("gpu", request["gpu"]) if "gpu" in request else []
+    request = {**request, "gpu": ",".join(gpus)} if gpus else request
+    for place, name in enumerate(gpus):
+        gpu = find_gpu(compat, name)
+        alternatives = gpu.meant if isinstance(gpu, UnknownGpu) else ()
+        if isinstance(gpu, UnknownGpu) and gpu.by_capability and name.lower() != "none":
+            alternatives = (("cc=X.Y", "with what nvidia-smi --query-gpu=compute_cap --format=csv prints there"),)
+        for alternative, means in alternatives:
+            yield {**request, "gpu": ",".join([*gpus[:place], alternative, *gpus[place + 1 :]])}, means
+    for name, find, hint in (("os", find_system, OTHER_SYSTEM), ("hadoop", find_hadoop, OTHER_HADOOP)):
+        unknown = find(compat, str(request[name])) if name in request else None
+        if isinstance(unknown, Unknown) and hint[0] in unknown.why:
+            yield {**request, name: hint[0]}, f"with what {hint[1]} there"

@@ -321,10 +321,9 @@ def system_problems(request: Json, stack: Json) -> list[str]:
         return []
     support_rows = [entry for entry in data("cuda")["os_support"] if entry["os"] == system and entry["verified"]]
     by_pip = stack["tensorflow_source"] == "prebuilt" and compare(stack["tensorflow"], "2.14") >= 0
-    if "cuda" in stack and support_rows and not by_pip:
-        first, last = support_rows[0]["first"], support_rows[0]["last"]
-        if compare(stack["cuda"], first) < 0 or compare(stack["cuda"], last) > 0:
-            reasons.append(f"NVIDIA does not package CUDA {stack['cuda']} for {request['os']}")
+    # An older CUDA is a doubt: a site may bring its packages.
+    if "cuda" in stack and support_rows and not by_pip and compare(stack["cuda"], support_rows[0]["last"]) > 0:
+        reasons.append(f"NVIDIA does not package CUDA {stack['cuda']} for {request['os']}")
     return reasons
 
 

@@ -63,7 +63,6 @@ def test_a_source_build_takes_the_tested_toolchain(line: Any) -> None:
         ({"gpu": "K80", "driver_branch": "510"}, {"gpu", "driver_branch"}, "driven by branches 384 to 470"),
         ({"gpu": "K80,H100"}, {"gpu"}, "H100 (Hopper) is driven by branches 520 to 620; K80 (Kepler) is driven by branches 384 to 470"),
         ({"os": "rhel-7.9", "gpu": "B200"}, {"os", "gpu"}, "B200 goes with TensorFlow 2.21; the wheels of TensorFlow 2.21.0 need glibc 2.27, but RHEL 7.9 has 2.17"),
-        ({"os": "rhel-8.4", "gpu": "P100", "tensorflow": "1.15"}, {"os", "tensorflow", "gpu"}, "NVIDIA packages CUDA 10.1 to 13.3"),
         ({"gpu": "B200", "python": "2.7"}, {"gpu", "python"}, "The last TensorFlow for Python 2.7 is 2.1 (CUDA 10.1), but B200 needs CUDA 12.8 or newer"),
         ({"gpu": "A100", "cuda": "none"}, {"gpu", "cuda"}, "cuda=none leaves only CPU builds, and those do not use A100"),
         ({"cuda": "13.0"}, {"cuda"}, "No TensorFlow is built for CUDA 13.0; the newest is CUDA 12.5 (TensorFlow 2.18 to 2.21)"),
@@ -310,8 +309,8 @@ def test_a_host_that_was_read_decides_by_what_it_has() -> None:
     [
         ({"os": "rhel-8.10", "tensorflow": "1.15"}, None, True),
         ({"os": "rhel-7.9", "tensorflow": "1.15"}, None, False),  # glibc 2.17
-        ({"os": "rhel-8.10", "tensorflow": "1.15", "kafka": "false"}, None, False),
-        ({"os": "rhel-8.10", "tensorflow": "1.15", "tensorflow_source": "built"}, None, False),
+        ({"os": "rhel-8.10", "gpu": "none", "tensorflow": "1.15", "kafka": "false"}, None, False),
+        ({"os": "rhel-8.10", "gpu": "none", "tensorflow": "1.15", "tensorflow_source": "built"}, None, False),
         ({"os": "rhel-8.10", "tensorflow": "2.11", "kafka": "true"}, None, False),
         ({"tensorflow": "1.15"}, None, False),
         ({"tensorflow": "1.15"}, HostProfile(os="rhel-7.9", glibc="2.31"), True),  # what was read counts

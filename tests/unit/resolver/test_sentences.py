@@ -113,3 +113,39 @@ def test_an_answer_says_what_is_missing_and_what_to_type(
     output = run(line, capsys)[1]
     assert words in output
     assert "Nothing else in the request helps" not in output
+
+
+@pytest.mark.parametrize(
+    ("name", "taken"),
+    [
+        ("A6000", "GPU: A6000 was taken for RTX A6000 (10de:2230)."),
+        ("K40", "GPU: K40 was taken for Tesla K40m (10de:1023) and Tesla K40c (10de:1024)."),
+        ("V100", ""),
+        ("10de:2230", ""),
+        ("Tesla V100-SXM2-16GB", ""),
+    ],
+)
+def test_an_answer_says_which_card_a_short_name_was_taken_for(
+    name: str, taken: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = run(f"resolve --os rhel-8.8 --gpu '{name}' tensorflow=2.4|2.17", capsys)[1].splitlines()
+    assert [line for line in lines if line.startswith("GPU:")] == [taken] * bool(taken)
+
+
+def test_an_answer_says_until_when_its_driver_branch_is_maintained(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "branch 580 (until 2028-06)," in run("resolve --os rhel-9.4 --gpu A100", capsys)[1]
+    ended = run("resolve --os rhel-7.9 --gpu P100", capsys)[1]
+    assert "branch 470," in ended
+    assert "past its end of life" in ended
+
+
+def test_cuda_that_nvidia_does_not_package_for_rhel_8_is_a_doubt_and_the_form_for_the_cpu_is_named(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Clusters that came from RHEL 7 bring the packages of RHEL 7, or the runfile: nobody saw that fail."""
+    status, text, _ = run("resolve --os rhel-8.8 --gpu V100 tensorflow=1.15", capsys)
+    assert status == 3
+    assert "NVIDIA packages CUDA 10.1 to 13.3 for RHEL 8.8: its packages for an older system" in text
+    assert "For hosts without GPUs there is tf1.15-cpu-py36-el8." in text
+    newer = run("resolve --os rhel-8.8 --gpu A100 tensorflow=1.15", capsys)[1]
+    assert "NVIDIA's own build for newer GPUs is nvidia-tensorflow 1.15.5" in newer

@@ -120,9 +120,11 @@ def cuda_on_system(catalog: BuildCatalog, system: System, build: TensorflowBuild
             sources(row, build.line),
         )
     else:
-        yield against(
-            f"TensorFlow {build.name} needs CUDA {build.cuda}, but {note}", sources(build.line, row), row["verified"]
-        )
+        is_known_to_fail = row["verified"] and version(build.cuda) > version(row["last"])
+        text = f"TensorFlow {build.name} needs CUDA {build.cuda}, but {note}"
+        if version(build.cuda) < version(row["first"]):
+            text += ": its packages for an older system, or its runfile, were not tried there"
+        yield against(text, sources(build.line, row), is_known_to_fail)
 
 
 def python_on_system(catalog: BuildCatalog, system: System, build: TensorflowBuild) -> Iterator[Finding]:
