@@ -198,6 +198,7 @@ def test_a_distribution_names_its_compiled_open_module_like_nvidia() -> None:
         ("580.82.07", {"module": "open"}, ["nvidia-open"], ["nvidia-open"], []),
         ("580.82.07", {}, ["nvidia-open"], [], ["nvidia-open"]),
         ("580.82.07", {"dcgm_version": "4.5.2", "fabric_manager": True}, [], ["libnvidia-nscq"], []),
+        ("440.118.02", {"dcgm_version": "2.0.15", "fabric_manager": True}, ["libnvidia-nscq-450"], [], ["libnvidia-nscq-450"]),
         ("580.82.07", {"dcgm_version": "4.5.2"}, [], [], []),
         ("580.82.07", {"fabric_manager": True}, [], [], []),
     ],

@@ -1,6 +1,10 @@
 """gpu-check's questions about the log of the kernel and about links between GPUs. Memory and errors: test_gpu_check_drivers.py."""
 
+import os
+
 import pytest
+import trees
+from gpu_check.host import execute
 from gpu_check_hosts import ask, check, host
 
 XID = "[1.0] NVRM: Xid (PCI:0000:3b:00): %d, pid=1234, name=python3, a text\n"
@@ -54,6 +58,46 @@ SWITCH = """[1.0] nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): 28006, %s, Link 46 
 )
 def test_errors_of_programs_warn_and_errors_of_the_hardware_fail(tmp_path, log, outcome, words):
     check(ask("xid", host(tmp_path, answers={"dmesg": (0, log)})), outcome, words)
+
+
+# What the loader says of a file that is missing: ld.so(8), LD_PRELOAD
+WARNING = "ERROR: ld.so: object 'x.so' from LD_PRELOAD cannot be preloaded (cannot open shared object file): ignored."
+
+
+@pytest.mark.parametrize(
+    ("status", "printed", "outcome", "words"),
+    [
+        (0, "0, 535.104.05", "PASS", "it answers"),
+        (6, "No devices were found", "FAIL", "No devices were found"),
+        (9, "", "FAIL", "status 9: ERROR: ld.so"),
+    ],
+)
+def test_a_warning_beside_an_answer_is_no_row_of_it(tmp_path, monkeypatch, status, printed, outcome, words):
+    program = tmp_path / "bin/nvidia-smi"
+    trees.write(tmp_path, {"/bin/nvidia-smi": f'#!/bin/sh\necho "{WARNING}" >&2\necho "{printed}"\nexit {status}\n'})
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    machine = host(tmp_path)
+    machine.execute = execute
+    check(ask("driver_runs", machine), outcome, words)
+
+
+def test_cards_that_remap_no_rows_of_memory_have_none_that_wait(tmp_path):
+    """--query-remapped-rows has a row for each GPU that can, from Ampere on."""
+    answers = {
+        "nvidia-smi": (2, 'Field "remapped_rows.failure" is not a valid field to query.\n\n'),
+        "nvidia-smi --query-gpu=index,retired_pages.pending": (0, "0, No\n"),
+        **{
+            f"nvidia-smi --query-remapped-rows=gpu_bus_id,remapped_rows.{name}": (0, "\n")
+            for name in ("failure", "pending")
+        },
+    }
+    check(
+        ask("retired_pages", host(tmp_path, answers=answers)),
+        "PASS",
+        "no GPU here remaps",
+        "retired_pages.pending: GPU 0: No",
+    )
 
 
 # Two pairs as nvidia-smi prints them; older drivers underline the header and have no last column.

@@ -132,6 +132,8 @@ class Rpms:
         """What the host has beside the driver and must follow it; NSCQ as well where DCGM watches NVSwitches. nvidia-open is NVIDIA's
         metapackage, which requires the open module."""
         installed = {match[1] for name in self.host.driver.packages if (match := COMPANION.fullmatch(name))}
+        if not self.request.from_branch("450"):
+            return []  # no older branch has them
         if self.request.dcgm_version and self.request.fabric_manager:
             installed.add("libnvidia-nscq")
         suffix = "" if self.request.from_branch("580") else f"-{self.request.branch}"

@@ -23,6 +23,8 @@ OTHERS = {"amd", "radeon", "instinct", "intel", "matrox", "aspeed"}
 ASK = "nvidia-smi --query-gpu=name,compute_cap --format=csv"
 MIG = re.compile(r"\s*\bMIG\b.*$", re.IGNORECASE)
 VGPU = re.compile(r"(-\d+)?" + host_system.VGPU.pattern)  # with the part of a card that MIG divides: H100L-2-24C
+# What vGPU types call a card with another name (docs.nvidia.com/vgpu, "Virtual GPU Types"; RTX 6000 alone would be ambiguous).
+VIRTUAL = {"DC": "RTX PRO 4500 Blackwell Server Edition", "RTX6000": "Quadro RTX 6000", "RTX6000P": "Quadro RTX 6000"}
 
 
 @dataclass(frozen=True)
@@ -207,12 +209,10 @@ def _find(compat: Compat, text: str) -> Gpu | UnknownGpu:
 
 
 def of_card(compat: Compat, text: str) -> Gpu | UnknownGpu:
-    """The card that a vGPU type such as GRID V100D-8Q is a part of; a letter at its end tells forms of one model apart."""
+    """The card that a vGPU type such as GRID V100D-8Q is a part of; one or two letters at its end tell forms of one model apart."""
     card = VGPU.sub("", re.sub(r"^(NVIDIA |GRID )+", "", text))
-    gpu = next(
-        (gpu for name in (card, card[:-1], card.removesuffix(" DC")) if isinstance(gpu := _find(compat, name), Gpu)),
-        None,
-    )
+    names = (VIRTUAL.get(card, card), re.sub("[A-Z]$", "", card), re.sub("[A-Z]{2}$", "", card).strip())
+    gpu = next((gpu for name in names if isinstance(gpu := _find(compat, name), Gpu)), None)
     if gpu:
         return replace(gpu, virtual=text)
     return UnknownGpu(

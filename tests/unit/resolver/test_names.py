@@ -162,6 +162,10 @@ def test_a_release_of_suse_is_known_with_its_service_pack(name: str, label: str)
         ("H100L-2-24C", "H100"),
         ("GRID M60-2B4", "M60"),
         ("A100D-1-10CME", "A100"),
+        ("NVIDIA H100XM-80C", "H100"),
+        ("GRID V100DX-32C", "V100"),
+        ("GRID RTX6000P-24Q", "Quadro RTX 6000"),
+        ("DC-32C", "RTX PRO 4500 Blackwell Server Edition"),
     ],
 )
 def test_a_virtual_gpu_is_a_part_of_its_card(name: str, card: str) -> None:

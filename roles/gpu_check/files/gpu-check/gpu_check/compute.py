@@ -111,7 +111,8 @@ def tensorflow(host, hidden=False):
             raise Fail(python_problem(host))
         program = host.program or pkgutil.get_data("gpu_check", "product.py").decode("utf-8")
         setting = ["CUDA_VISIBLE_DEVICES="] if hidden else []
-        argv = ["env", "TF_CPP_MIN_LOG_LEVEL=1"] + setting + [host.root + host.python, "-E", "-s", "-c", program]
+        argv = ["env", "TF_CPP_MIN_LOG_LEVEL=1"] + setting + ["/bin/sh", "-c", 'exec "$0" "$@" 2>&1']
+        argv += [host.root + host.python, "-E", "-s", "-c", program]
         output = host.execute_foreign(tuple(argv), SLOW)[1]
         answers = re.findall(r"^%s(\{.*\})$" % ANSWER, output, re.M)
         if not answers and not os.path.exists(base_python(host)):

@@ -37,7 +37,10 @@ def become_nobody(groups):
 
 
 def execute(argv, seconds=TIMEOUT, groups=None):
-    """Status and output of a program; status None: it cannot be run, -9: it did not end in time. groups: run it as nobody with these."""
+    """Status and output of a program, with its errors if it failed; status None: it cannot be run, -9: it did not end in time.
+
+    groups: run it as nobody with these.
+    """
     environment = dict(os.environ, LC_ALL="C")
     environment["PATH"] = environment.get("PATH", "") + PATH
     prepare = None
@@ -50,7 +53,8 @@ def execute(argv, seconds=TIMEOUT, groups=None):
         return -9, ""
     if answer.status == 127 and not answer.output and not answer.error:
         return None, ""
-    return answer.status, "\n".join(text for text in (answer.output, answer.error) if text) + "\n"
+    errors = answer.error if answer.status != 0 else ""  # else warnings, as the loader's about LD_PRELOAD
+    return answer.status, "\n".join(text for text in (answer.output, errors) if text) + "\n"
 
 
 class Host(host_system.System):
@@ -188,6 +192,10 @@ class Host(host_system.System):
         if status != 0:
             raise Fail(smi_problem(self, status, output))
         rows = [[cell.strip() for cell in line.split(",")] for line in output.splitlines() if line.strip()]
+        if (
+            not rows and switch == "--query-remapped-rows"
+        ):  # its rows are those of the GPUs that can remap, from Ampere on
+            raise NotReported("no GPU here remaps rows of memory (%s)" % ", ".join(fields[1:]))
         problems = [problem for problem in [cells.problem(fields, row) for row in rows] if problem]
         if problems or not rows:
             raise Fail("; ".join(problems) or "nvidia-smi must answer for each GPU but printed nothing. Run nvidia-smi")
