@@ -9,11 +9,12 @@ from collections.abc import Sequence
 from hadoop_dl.cli import stack
 from hadoop_dl.cli.arguments import Parser
 from hadoop_dl.data.compat import REPOSITORY
-from hadoop_dl_dev import compat_docs, data_update, input_docs, tested, xid_module
+from hadoop_dl_dev import compat_docs, data_update, hint_docs, input_docs, tested, xid_module
 
 PAGES = (
     (compat_docs, "compat/ and stacks/ say"),
     (input_docs, "the roles' inputs are"),
+    (hint_docs, "tfos_submit/hints.json says"),
     (tested, "stacks/ and stacks/locks/tested.yml say"),
     (xid_module, "compat/xids.yml says"),
 )

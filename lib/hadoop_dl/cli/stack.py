@@ -9,7 +9,7 @@ scripts/stack cdsw-project NAME DIR   a project for CDSW sessions that installs 
 
 for maintainers:
 scripts/stack lock       write or check the locks of stacks
-scripts/stack docs       write docs/compatibility.md, docs/stacks.md and docs/inputs.md
+scripts/stack docs       write the generated pages of docs/
 scripts/stack data       compare compat/ with PyPI, or write the table of GPUs
 
 Exit codes of resolve: 0 there is a stack, 1 misuse (an unknown component or option), 2 the request cannot be met,

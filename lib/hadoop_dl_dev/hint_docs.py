@@ -1,0 +1,47 @@
+"""docs/job_errors.md, written from tfos-submit's hints: what a failed job printed, the cause, the next step."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from hadoop_dl.data.compat import REPOSITORY
+from hadoop_dl_dev.compat_cells import Table
+
+HINTS = REPOSITORY / "roles/tensorflowonspark/files/tfos-submit/tfos_submit/hints.json"
+PAGE = REPOSITORY / "docs" / "job_errors.md"
+HEAD = """\
+# Errors of jobs
+
+<!-- Written by scripts/stack docs from tfos_submit/hints.json. -->
+
+`tfos-submit` and `tfos-submit logs` print the hint of the row that explains the first error of a
+job. A name or number that differs from job to job is `…` in it. A row with \\* describes how a
+process ended, not why: its hint is printed if no other row explains the error. Jobs that wait or
+hang print no error: [troubleshooting](troubleshooting.md).
+"""
+
+
+def source(name: str) -> str:
+    thread = re.fullmatch(r"([\w.-]+/[\w.-]+)#(\d+)", name)
+    return f"[{name}](https://github.com/{thread[1]}/issues/{thread[2]})" if thread else name
+
+
+def cells(row: Mapping[str, Any]) -> list[str]:
+    printed = [(row["seen"], row["source"]), *row.get("also", [])]
+    return [
+        " or ".join(f"`` {text} ``" for text, _ in printed) + (" \\*" if row.get("weak") else ""),
+        *(re.sub(r"\{\d\}", "…", row[part]) for part in ("cause", "step")),
+        "; ".join(dict.fromkeys(source(name) for _, name in printed)),
+    ]
+
+
+def page() -> str:
+    components = json.loads(HINTS.read_text(encoding="utf-8"))
+    tables = [
+        Table(name, "", ("printed", "cause", "next step", "source"), [cells(row) for row in rows]).render()
+        for name, rows in components.items()
+    ]
+    return "\n\n".join([HEAD.rstrip(), *tables]) + "\n"
