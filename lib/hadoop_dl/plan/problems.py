@@ -9,7 +9,7 @@ from hadoop_dl.data.host_facts import Nvidia
 from hadoop_dl.plan import gpu_layer
 from hadoop_dl.plan.components import GROUPS, concerns
 from hadoop_dl.plan.model import Host, Plan, shorten
-from hadoop_dl.plan.target import Target
+from hadoop_dl.plan.target import Target, stacks_for
 
 DISK_NEEDED_MB = 5000  # an environment of TensorFlow 2.15 takes 2.6 GB, and the old one stays beside it
 TFOS_GROUPS = ("data_nodes", "edge_nodes")  # one job's driver and executors: they need one environment
@@ -201,8 +201,26 @@ def cluster_problems(hosts: Sequence[Host], targets: Mapping[str, Target]) -> li
     return [
         *problems,
         f"A TensorFlowOnSpark job requires one environment on its driver and all executors, but the groups data_nodes and edge_nodes would have {len(environments)}: "
-        f"{listed}. Give all of them the same deeplearning_request, or move some hosts out of these groups.",
+        f"{listed}. {one_stack(hosts, environments)}",
     ]
+
+
+def one_stack(hosts: Sequence[Host], environments: Mapping[str, Sequence[str]]) -> str:
+    """What to do where hosts would have different environments: which of them prevent one stack for all."""
+    concerned = [host for host in hosts if any(host.name in names for names in environments.values())]
+    requests = [host.variables["deeplearning_request"] for host in concerned]
+    if not isinstance(requests[0], Mapping) or any(request != requests[0] for request in requests):
+        return "Give all of them the same deeplearning_request, or move some hosts out of these groups."
+    ways = []
+    for _, names in sorted(environments.items(), key=lambda item: len(item[1])):
+        profiles = dict.fromkeys(host.known.profile for host in concerned if host.name not in names)
+        found, _ = stacks_for(requests[0], profiles)
+        ways += [f"without {shorten(names)} there is {found[0]}"] if found else []
+    known = f": {'; '.join(ways)}" if ways else ""
+    return (
+        f"They have the same deeplearning_request, but no stack meets it on all of them{known}. "
+        "Move some hosts out of these groups, or request less."
+    )
 
 
 def cluster_warnings(
