@@ -1,4 +1,4 @@
-"""Recorded facts of 15 hosts in, the recorded plan out: no change of the code may make hosts run again what they have.
+"""Recorded facts of 21 hosts in, the recorded plan out: no change of the code may make hosts run again what they have.
 
 The hosts are those of trees.py, bare and installed, as host_reader answered; digests leave out the roles' files, which change
 often. Where a stack's file or compat/ changes what these hosts get, write the lines again and look at the difference:
