@@ -1,11 +1,11 @@
-"""What the role yarn_gpu sets, as filters. The work is in lib/hadoop_dl/data/yarn_work.py."""
+"""What the role yarn_gpu sets and finds, as filters. The work is in lib/hadoop_dl/data/: yarn_work.py and yarn_discovery.py."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from hadoop_dl.data import yarn_work
+from hadoop_dl.data import yarn_discovery, yarn_work
 from hadoop_dl.data.yarn_work import Isolation, Labels, Request
 
 
@@ -19,4 +19,4 @@ def settings(request: Mapping[str, Any], gpus: bool) -> yarn_work.Files:
 
 class FilterModule:
     def filters(self) -> dict[str, Callable[..., Any]]:
-        return {"yarn_gpu_settings": settings}
+        return {"yarn_gpu_settings": settings, "yarn_gpu_discovered": yarn_discovery.discovered}

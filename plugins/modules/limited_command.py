@@ -15,6 +15,7 @@ description:
 options:
   argv: {description: The program and its arguments, type: list, elements: str, required: true}
   timeout: {description: Seconds for the program, type: int, default: 300}
+  user: {description: Account that runs it; without it the task's own, type: str}
   creates: {description: Run it only if this file does not exist, type: path}
   removes: {description: Run it only if this file exists, type: path}
 """
@@ -28,6 +29,7 @@ EXAMPLES = r"""
 RETURN = r"""
 cmd: {description: What was run, type: list, returned: always}
 rc: {description: "Its exit status; 124 if it was ended at the limit, 127 if it cannot be run", type: int, returned: always}
+seconds: {description: How long it ran, type: float, returned: when it ran}
 stdout: {description: Its output, type: str, returned: when it ran}
 stderr: {description: "Its error output, and the sentence if it was ended or cannot be run", type: str, returned: when it ran}
 """
@@ -43,6 +45,7 @@ def main():
         argument_spec={
             "argv": {"type": "list", "elements": "str", "required": True},
             "timeout": {"type": "int", "default": 300},
+            "user": {"type": "str"},
             "creates": {"type": "path"},
             "removes": {"type": "path"},
         },
@@ -56,7 +59,12 @@ def main():
     if module.check_mode:
         conditional = bool(params["creates"] or params["removes"])
         module.exit_json(changed=conditional, skipped=not conditional, cmd=params["argv"], rc=0)
-    commands.end_with_answer(module, params["argv"], processes.run(params["argv"], params["timeout"]))
+    start = processes.clock()
+    try:
+        answer = processes.run(params["argv"], params["timeout"], user=params["user"])
+    except KeyError:
+        module.fail_json(msg="user must be an account of this host, but is %s. Nothing was run" % params["user"])
+    commands.end_with_answer(module, params["argv"], answer, seconds=round(processes.clock() - start, 1))
 
 
 if __name__ == "__main__":

@@ -8,13 +8,14 @@ import os
 ENDED = 124  # as coreutils' timeout
 
 
-def end_with_answer(module, argv, answer):
+def end_with_answer(module, argv, answer, **more):
     """End the module with the answer of processes.run(). The sentence is in stderr as well, for tasks with a failed_when of their own."""
     error_text = answer.error or ""
     if answer.late or answer.status == 127:
         error_text = "%s\n%s" % (error_text, answer.problem) if error_text else answer.problem
     status = ENDED if answer.late else answer.status
     result = {"cmd": argv, "rc": status, "stdout": answer.output, "stderr": error_text, "changed": True}
+    result.update(more)
     if answer.problem:
         module.fail_json(msg=answer.problem, **result)
     module.exit_json(**result)

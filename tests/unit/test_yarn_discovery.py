@@ -1,0 +1,54 @@
+"""What the role yarn_gpu makes of nvidia-smi -x -q, which a NodeManager runs as its own account."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import pytest
+from host_modules import run
+
+from hadoop_dl.data.yarn_discovery import discovered
+
+# The elements as driver 580 prints them, of which Hadoop's GpuDeviceInformationParser reads the second.
+CARD = '<gpu id="00000000:%02X:00.0">\n<mig_mode>\n<current_mig>%s</current_mig>\n</mig_mode>\n<minor_number>%s</minor_number>\n</gpu>\n'
+
+
+def answer(*cards: tuple[str, str], seconds: float = 1.5, rc: int = 0) -> dict[str, Any]:
+    text = "".join(CARD % (number, *card) for number, card in enumerate(cards))
+    return {"rc": rc, "stdout": f"<nvidia_smi_log>\n{text}</nvidia_smi_log>", "seconds": seconds}
+
+
+PLAIN, OTHER = ("N/A", "1"), ("Disabled", "0")
+
+
+@pytest.mark.parametrize(
+    ("result", "devices", "count", "mig", "words"),
+    [
+        (answer(PLAIN, OTHER), "auto", 2, [], []),
+        (answer(PLAIN, ("Enabled", "0")), "auto", 2, [1], []),
+        (answer(PLAIN, OTHER, seconds=8.4), "auto", 2, [], ["within 8 s", "needed 8.4", "yarn_gpu_devices", "(0:1,1:0)"]),
+        (answer(PLAIN, OTHER, seconds=8.4), "0:1,1:0", 2, [], []),
+        (answer(rc=124, seconds=60.0), "auto", 0, [], ["needed 60.", "such as 0:0,1:1"]),
+        (answer(PLAIN, ("N/A", "N/A")), "auto", 2, [], ["of 2 GPUs only 1 have one", "yarn_gpu_devices"]),
+        (answer(PLAIN, ("N/A", "N/A")), "0:1", 2, [], []),
+        (answer(PLAIN, rc=9), "auto", 0, [], []),
+        (answer(), "auto", 0, [], []),
+        ({"skipped": True}, "auto", 0, [], []),
+    ],
+)  # fmt: skip
+def test_what_a_nodemanager_would_find_is_known_before_its_restart(
+    result: dict[str, Any], devices: str, count: int, mig: list[int], words: list[str]
+) -> None:
+    look = discovered(result, devices)
+    assert (look["count"], look["mig"], bool(look["problem"])) == (count, mig, bool(words))
+    assert [word for word in words if word not in look["problem"]] == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may become another account")
+def test_a_program_runs_as_the_account_and_is_measured() -> None:
+    result = run("limited_command", argv=["sh", "-c", "id -un; sleep 0.3"], user="nobody")
+    assert result["stdout"] == "nobody"
+    assert 0.3 <= result["seconds"] < 30
+    refused = run("limited_command", argv=["true"], user="nobody-here")
+    assert refused["msg"] == "user must be an account of this host, but is nobody-here. Nothing was run"
