@@ -144,6 +144,19 @@ def test_logs_of_a_success_name_no_error(host: SimpleNamespace) -> None:
     assert (completed.code, completed.error) == (outcome.OK, "")
 
 
+def test_logs_of_a_script_in_client_mode_name_the_error_although_yarn_reports_a_success(host: SimpleNamespace) -> None:
+    """Its master ends well when the driver is gone. The line is of launch_container.sh (Spark 3.5.8 on Hadoop 3.3.6)."""
+    host.yarn.answer = Cluster(application(1, "FINISHED", finalStatus="SUCCEEDED")).answer
+    line = "exec /bin/bash -c \"$JAVA_HOME/bin/java -server org.apache.spark.deploy.yarn.ExecutorLauncher --arg 'edge1:41503'\"\n"
+    master = ("container_1795503116011_0001_01_000001", "data2", "launch_container.sh", line)
+    executor = ("container_1795503116011_0001_01_000002", "data1", "stderr", FAILED_LOG)
+    yarn_prints(host, collected(master, executor))
+    completed = run(host, "logs", NAME)
+    assert completed.code == outcome.OK
+    assert "YARN reports SUCCEEDED: in client mode, also if the script failed." in completed.error
+    assert "ZeroDivisionError: größer" in completed.error
+
+
 def test_logs_of_one_that_yarn_has_forgotten_are_in_hdfs(host: SimpleNamespace) -> None:
     host.yarn.answer = Cluster().answer
     yarn_prints(host, collected(("container_1_1_01_000002", "data1", "stdout", "done\n")))

@@ -8,6 +8,7 @@ import time
 
 from ansible.module_utils.hadoop_dl_host.text_columns import columns, write
 
+from tfos_submit.first_error import first_error
 from tfos_submit.hints import say_causes
 from tfos_submit.logs import NO_LOGS, collected_logs, live_logs
 from tfos_submit.outcome import FAILED, OK, say
@@ -16,6 +17,7 @@ from tfos_submit.yarn import ENDED, WAITING, gpus_of, number
 
 LAST = 10  # ended applications that are listed
 PAUSE = 4  # seconds between two questions for logs that YARN still collects
+CLIENT_MODE = r"deploy\.yarn\.ExecutorLauncher|Driver now available"  # only then in a log of Spark's master
 COLLECTING = ("NOT_START", "RUNNING", "RUNNING_WITH_FAILURE")
 TITLES = ("APPLICATION", "NAME", "STATE", "QUEUE", "AGE", "CONTAINERS", "GPUS", "TRACKING")
 
@@ -60,7 +62,7 @@ def age(seconds):
 
 
 def logs(options, manager, yarn, user):
-    """Print an application's log, then what it means unless it succeeded. Returns the exit status."""
+    """Print an application's log, then what it means unless its script succeeded. Returns the exit status."""
     name = options.application
     application = manager.named(name)
     if waits(application):
@@ -77,7 +79,11 @@ def logs(options, manager, yarn, user):
         say("%s runs, but YARN's hosts give none of its logs." % name if runs else NO_LOGS % (name, name))
         return FAILED
     write(text.rstrip("\n") + "\n")
+    is_client = re.search(CLIENT_MODE, text)
     if application.get("finalStatus") != "SUCCEEDED":
+        say_causes("", text)
+    elif is_client and first_error(text):
+        say("YARN reports SUCCEEDED: in client mode, also if the script failed. If it did, this is why:")
         say_causes("", text)
     return OK
 
