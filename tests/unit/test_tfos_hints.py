@@ -140,6 +140,13 @@ def test_the_only_error_is_one_although_it_mostly_follows_from_others() -> None:
     assert first_error(text + other).endswith("it broke")
 
 
+def test_a_connection_that_the_dead_executor_left_is_never_the_first_error() -> None:
+    """Spark 3.5.8, after a segmentation fault in an executor's Python."""
+    left = "26/11/29 04:30:32 ERROR TransportResponseHandler: Still have 2 requests outstanding when connection from /172.30.6.232:35236 is closed\n"
+    crash = log("26/11/29 04:30:33 ERROR Executor: Exception in task 0.0 in stage 0.0 (TID 0)", EXCEPTION)
+    assert first_error(left + crash).endswith(EXCEPTION)
+
+
 def test_the_reason_on_the_next_line_belongs_to_the_error() -> None:
     lines = ("Traceback (most recent call last):", '  File "a.py"', "py4j.protocol.Py4JJavaError: An error occurred.")
     text = log(*lines, ": java.net.ConnectException: Call From edge1 to localhost:8020 failed", "\tat x", kind="stdout")

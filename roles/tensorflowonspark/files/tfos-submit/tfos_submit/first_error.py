@@ -33,7 +33,7 @@ KILL = re.compile(
 # Never a reason: what is said when the job is ended, or of an error that is printed elsewhere.
 EMPTY = re.compile(
     r"RECEIVED SIGNAL|self-exiting|[Dd]river .*(?:disassociated|disconnected|commanded)|Driver terminated|Shutdown hook|"
-    r"aborting job|User application exited|TaskKilled|Exit (?:status|code):? (?:is )?143(?!.*beyond)"
+    r"aborting job|User application exited|TaskKilled|requests? outstanding when connection|Exit (?:status|code):? (?:is )?143(?!.*beyond)"
 )
 # What an executor says because another one failed: the reason only if there is no other error.
 CONSEQUENCES = re.compile(
