@@ -1,4 +1,4 @@
-"""scripts/bench: the measurements of docs/performance.md, as the tables that are there. Each has a module of its own."""
+"""scripts/bench: the measurements of docs/reference/performance.md, as the tables that are there. Each has a module of its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cells and tables of docs/compatibility.md, as Markdown."""
+"""Cells and tables of docs/reference/compatibility.md, as Markdown."""
 
 from __future__ import annotations
 

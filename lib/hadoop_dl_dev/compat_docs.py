@@ -1,4 +1,4 @@
-"""docs/compatibility.md, written from compat/ and stacks/: the same rows that the resolver reads, as tables for people."""
+"""docs/reference/compatibility.md, written from compat/ and stacks/: the same rows that the resolver reads, as tables for people."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hadoop_dl_dev import compat_tables as tables_of
 from hadoop_dl_dev.compat_cells import Table, cell, span
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-PAGE = REPOSITORY / "docs" / "compatibility.md"
+PAGE = REPOSITORY / "docs" / "reference" / "compatibility.md"
 HEAD = """\
 <!-- Written by scripts/stack docs from compat/ and stacks/. -->
 # Compatibility
@@ -19,7 +19,7 @@ HEAD = """\
 The facts by which the resolver (`scripts/stack resolve`) decides, with their sources, for Linux on
 x86_64. **?** marks a row with a value without a source of its own: if it contradicts a request, the
 answer is unsure. **–** means not known, or none. Use of the rows:
-[compat/README.md](../compat/README.md).
+[compat/README.md](../../compat/README.md).
 """
 
 
@@ -27,7 +27,7 @@ def stack_row(stack: Stack) -> list[str]:
     data = stack.data
     driver = f"{data['driver_min']}, branch {data['driver_branch']}, {data['driver_module']}" if "cuda" in data else "–"
     return [
-        f"[{stack.name}](../stacks/{stack.name}.yml)",
+        f"[{stack.name}](../../stacks/{stack.name}.yml)",
         cell(data["os"]),
         cell(stack.pythons),
         f"{data['tensorflow']} ({data['tensorflow_package']}{', built' if data['tensorflow_source'] == 'built' else ''})",

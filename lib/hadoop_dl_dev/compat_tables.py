@@ -1,4 +1,4 @@
-"""The tables of docs/compatibility.md, one function for each."""
+"""The tables of docs/reference/compatibility.md, one function for each."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ def gpus(compat: Compat) -> Table:
         )
     text = (
         "The requirements of each generation. `models`: those of data centers, with their first driver; all others are in "
-        "[compat/gpu_devices.yml](../compat/gpu_devices.yml). `module`: the kind of NVIDIA's kernel module."
+        "[compat/gpu_devices.yml](../../compat/gpu_devices.yml). `module`: the kind of NVIDIA's kernel module."
     )
     columns = ("generation", "capability", "models", "CUDA", "driver branch", "module", "sources")
     return Table("GPUs", text, columns, rows)
@@ -216,7 +216,7 @@ def tfos(compat: Compat) -> Table:
 
     text = (
         "`as package`: under which names it finds TensorFlow. `its tests' Spark`: the Spark in its own tests; what was really run is in "
-        "[compat/observed_stacks.yml](../compat/observed_stacks.yml)."
+        "[compat/observed_stacks.yml](../../compat/observed_stacks.yml)."
     )
     columns = ("TensorFlowOnSpark", "TensorFlow", "as package", "needs Python", "names Python", "its tests' Spark")
     return of_rows("TensorFlowOnSpark", text, columns, reversed(compat.rows("tensorflowonspark", "releases")), cells)

@@ -1,4 +1,4 @@
-"""docs/job_errors.md, written from tfos-submit's hints: what a failed job printed, the cause, the next step."""
+"""docs/train/job_errors.md, written from tfos-submit's hints: what a failed job printed, the cause, the next step."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hadoop_dl.data.compat import REPOSITORY
 from hadoop_dl_dev.compat_cells import Table
 
 HINTS = REPOSITORY / "roles/tensorflowonspark/files/tfos-submit/tfos_submit/hints.json"
-PAGE = REPOSITORY / "docs" / "job_errors.md"
+PAGE = REPOSITORY / "docs" / "train" / "job_errors.md"
 HEAD = """\
 # Errors of jobs
 

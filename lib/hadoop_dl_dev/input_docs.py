@@ -1,4 +1,4 @@
-"""docs/inputs.md, written from the roles' argument_specs, their defaults and inputs.yml: what a site may set."""
+"""docs/reference/inputs.md, written from the roles' argument_specs, their defaults and inputs.yml: what a site may set."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hadoop_dl.data.compat import LOADER
 from hadoop_dl.plan import forms, gpu_stack, inputs
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-PAGE = REPOSITORY / "docs" / "inputs.md"
+PAGE = REPOSITORY / "docs" / "reference" / "inputs.md"
 HEAD = """\
 # Inputs
 
@@ -77,7 +77,7 @@ def section(role: str, entries: Sequence[forms.Input]) -> str:
     rows = [row(entry) for entry in entries if entry.name not in reserved]
     names = ", ".join(f"`{entry.name}`" for entry in entries if entry.name in reserved)
     only = textwrap.fill(f"Only the playbooks set {names}.", 100, break_on_hyphens=False) if names else ""
-    heading = f"Role [{role}](../roles/{role})" if role else "For all roles"
+    heading = f"Role [{role}](../../roles/{role})" if role else "For all roles"
     return "\n\n".join(filter(None, [f"## {heading}", table(rows) if rows else "", only])) + "\n"
 
 

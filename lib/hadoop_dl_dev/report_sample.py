@@ -1,4 +1,4 @@
-"""A report of an invented site, for the tests, docs/report.png and the figures in docs/report.md: scripts/_run hadoop_dl_dev.report_sample COUNT DIR
+"""A report of an invented site, for the tests, docs/operate/report.png and the figures in docs/operate/report.md: scripts/_run hadoop_dl_dev.report_sample COUNT DIR
 
 Most hosts are as planned. Some are not: unreachable, with a broken GPU, an older environment, another kernel, a damaged file.
 """

@@ -1,4 +1,4 @@
-"""What tests/stacks found out about every lock (stacks/locks/tested.yml), and docs/stacks.md, which is written from it.
+"""What tests/stacks found out about every lock (stacks/locks/tested.yml), and docs/reference/stacks.md, which is written from it.
 
 A record counts for one digest: that of all artifacts of the lock. A lock that changed since is untested.
 """
@@ -21,7 +21,7 @@ from hadoop_dl_dev.demo.shell import only_one
 
 REPOSITORY = DIRECTORY.parent
 RECORDS = DIRECTORY / "locks" / "tested.yml"
-PAGE = REPOSITORY / "docs" / "stacks.md"
+PAGE = REPOSITORY / "docs" / "reference" / "stacks.md"
 # Questions about a lock, in the order of the page's columns. A test asks only what the stack promises.
 QUESTIONS = {
     "installed": "installed",
@@ -152,12 +152,12 @@ def page(path: Path = RECORDS) -> str:
         current = record if record and record.digest == digest(stack, python) else None
         place = [current.image, current.date] if current else ["–", "–"]
         yarn = clusters.get(name, "–") if python == stack.pythons[0] else "–"
-        rows.append([f"[{name}](../stacks/{name}.yml)", python, size(stack, python), *cells, yarn, *place])
+        rows.append([f"[{name}](../../stacks/{name}.yml)", python, size(stack, python), *cells, yarn, *place])
     table = [names, ["---"] * len(names), *rows]
     lines = [f"| {' | '.join(row)} |" for row in table]
     numbered = [f"{number}. {note}" for number, note in enumerate(notes, 1)]
     built = [
-        wrapped(f"- [{stack.name}](../stacks/{stack.name}.yml): {stack.data['description']}", "  ")
+        wrapped(f"- [{stack.name}](../../stacks/{stack.name}.yml): {stack.data['description']}", "  ")
         for stack in load_stacks()
         if stack.is_built
     ]
@@ -171,7 +171,7 @@ INTRODUCTION = """\
 
 <!-- Written by scripts/stack docs from stacks/ and stacks/locks/tested.yml. -->
 
-`tests/stacks` installs every lock with the project's own plays on a [node](../demo/README.md) of its
+`tests/stacks` installs every lock with the project's own plays on a [node](../../demo/README.md) of its
 operating system without GPUs, seals it, and checks what the stack promises. A lock that changed
 since counts as not tested.
 
@@ -179,7 +179,7 @@ since counts as not tested.
 - **imports, versions**: every part can be imported and has the version that the stack names.
 - **computes**: TensorFlow multiplies two matrices on the CPU.
 - **CUDA found**: TensorFlow's own code loads CUDA's libraries from the environment, without a shell
-  variable. Only [hardware](hardware-validation.md) shows whether it computes on a GPU.
+  variable. Only [hardware](../develop/hardware_validation.md) shows whether it computes on a GPU.
 - **HDFS**, **Kafka**: TensorFlow writes and reads the digits in HDFS, and reads them from a topic.
 - **TFoS trained**: two executors of Spark's `local-cluster` train the digits to at least 95 %.
 - **on YARN**: the command whose demo clusters install the stack and run its jobs; `–`: none does.
@@ -192,7 +192,7 @@ BUILT = """\
 ## Stacks with a TensorFlow of the site
 
 No test installs these, because tests cannot fetch TensorFlow's own sources ([what is
-tested](build.md#tests)).
+tested](../operate/build.md#tests)).
 """
 GUIDE = """\
 ## Several stacks at once
@@ -202,7 +202,7 @@ GUIDE = """\
 
 `site.yml` installs the environments of the additional stacks beside the active one, with their
 settings of Hadoop and Spark, on each host that has the variable. Jobs and users choose one with
-`--stack` ([datascience.md](datascience.md)); the suite asks the active one alone. CUDA and cuDNN of
+`--stack` ([datascience.md](../train/datascience.md)); the suite asks the active one alone. CUDA and cuDNN of
 all of them are installed side by side, and the driver is new enough for each. A job needs its
 environment on data nodes and on the edge node, so set the variable for both groups; the plan names
 the hosts that would lack one.
@@ -216,7 +216,7 @@ its own name (`scripts/stack list --stacks …`).
 ## Stacks and packages of a site
 
 A site's stacks are beside its inventory: `inventories/SITE/stacks/NAME.yml`, written like
-[these](../stacks), with locks in `inventories/SITE/stacks/locks/`. The plan, the playbooks and
+[these](../../stacks), with locks in `inventories/SITE/stacks/locks/`. The plan, the playbooks and
 `deeplearning_request` know them by name; a name of this project is refused.
 
     scripts/stack new NAME --stacks inventories/SITE/stacks --os rhel-8.8 tensorflow=2.13   writes a stack that meets a request, and its lock

@@ -19,7 +19,7 @@ class ActionModule(HostAction):
     """signed_repository: a repository that only this role uses; it is disabled for everything else.
 
     name: of the repository, which begins with `deeplearning-`. manager: dnf, yum or apt. url: empty for the repositories that the host
-    has. key: path on the controller of the key that signs it, or of both during a change of keys (docs/day2.md). suite: suite and components (apt). description: for people (dnf, yum).
+    has. key: path on the controller of the key that signs it, or of both during a change of keys (docs/operate/operations.md). suite: suite and components (apt). description: for people (dnf, yum).
     metadata_signed: true has dnf and yum check the signature of the repository's metadata too (repo_gpgcheck); apt always does.
     state: `present` or `absent`. dnf and yum read a repository of the mirror with `mirror_ca`; apt has no setting for one source.
     Returns `repository`, which pinned_packages takes: name, url, key, key_file, `usable` (false if check mode has not defined it), and

@@ -84,7 +84,7 @@ def main():
     except yarn_nodes.Silent as problem:
         module.fail_json(
             msg="The ResourceManager must answer at its web address, but did not (%s). Start it; if it requires a ticket that its own keytab does not "
-            "give, drain the host by your own means (docs/day2.md)." % problem
+            "give, drain the host by your own means (docs/operate/operations.md)." % problem
         )
     except yarn_exclude.Unusable as problem:
         module.fail_json(msg=str(problem))

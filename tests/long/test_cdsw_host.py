@@ -1,4 +1,4 @@
-"""One host of CDSW from a driver to a session that computes, by the playbooks of docs/cdsw.md: CDSW 1.4.0 and 1.10.5, from the RPM and as a parcel.
+"""One host of CDSW from a driver to a session that computes, by the playbooks of docs/operate/cdsw.md: CDSW 1.4.0 and 1.10.5, from the RPM and as a parcel.
 
 Docker is a real one inside the node. Stand-ins: CDSW (demo/cdsw), Cloudera's base image (demo/engine), NVIDIA's packages (demo/gpu, demo/containers), the
 kernel that loads the driver (molecule/upgrade_driver). The tests are steps of one walk, in their order.

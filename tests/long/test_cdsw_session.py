@@ -1,6 +1,6 @@
 """A project for CDSW sessions, used as a session uses it: by uid 8536, with an engine's Python 2.7 and old pip, from the mirror.
 
-The container is a stand-in (el7 with Python 2.7 of Debian), not Cloudera's engine: see docs/cdsw_session.md.
+The container is a stand-in (el7 with Python 2.7 of Debian), not Cloudera's engine: see docs/train/cdsw_session.md.
 """
 
 from __future__ import annotations

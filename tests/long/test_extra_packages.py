@@ -1,4 +1,4 @@
-"""Packages of a site, as docs/stacks.md says: locked with the real index, then installed and imported on a node."""
+"""Packages of a site, as docs/reference/stacks.md says: locked with the real index, then installed and imported on a node."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(REPOSITORY / "tests" / "stacks"))
 from node import MIRROR, ROOT, Node  # noqa: E402
 
-LINES = [line.strip() for line in (REPOSITORY / "docs" / "stacks.md").read_text(encoding="utf-8").splitlines()]
+LINES = [
+    line.strip() for line in (REPOSITORY / "docs" / "reference" / "stacks.md").read_text(encoding="utf-8").splitlines()
+]
 DOCUMENTED = next(line for line in LINES if line.startswith("scripts/stack lock") and "--extra" in line)
 # For Python 2.7 with exact versions, those that pandas needs too.
 EXACT = ("dask==1.2.2", "pandas==0.24.2", "python-dateutil==2.8.2", "pytz==2022.1")

@@ -119,7 +119,7 @@ def test_a_drain_is_refused_and_nothing_on_the_host_ends(cluster: Cluster) -> No
 
 
 def test_a_refresh_by_hand_ends_what_runs_on_the_host(cluster: Cluster) -> None:
-    """As docs/hadoop.md says."""
+    """As docs/reference/hadoop.md says."""
     job, before = cluster.submit("nightly training"), cluster.excluded.read_bytes()
     host = job.host
     cluster.excluded.write_bytes(before + f"{NODES[host]}\n".encode())
@@ -136,7 +136,7 @@ def test_a_refresh_by_hand_ends_what_runs_on_the_host(cluster: Cluster) -> None:
 
 
 def test_labels_by_hand(cluster: Cluster) -> None:
-    """As docs/yarn.md says."""
+    """As docs/operate/yarn.md says."""
     rmadmin(cluster, "-addToClusterNodeLabels", "gpu(exclusive=true)", status=255)
     rmadmin(cluster, "-addToClusterNodeLabels", "gpu")
     assignment, without = f"{NODES['data2']}=gpu", NODES["data2"]

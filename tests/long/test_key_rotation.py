@@ -1,4 +1,4 @@
-"""Another key signs the packages of a site, with real dnf, rpm and apt: the old key, both in one file, the new one alone. docs/day2.md has the steps.
+"""Another key signs the packages of a site, with real dnf, rpm and apt: the old key, both in one file, the new one alone. docs/operate/operations.md has the steps.
 
 The repository's metadata is signed as well. The images have no yum 3: what RHEL 7 has is not asked here.
 """

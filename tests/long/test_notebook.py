@@ -1,4 +1,4 @@
-"""deeplearning notebook with the real Jupyter of the package index, in environments made from their locks: docs/datascience.md.
+"""deeplearning notebook with the real Jupyter of the package index, in environments made from their locks: docs/train/datascience.md.
 
 tfos-submit is a stand-in that writes down its arguments, which the real one's parser must take: YARN is in tests/e2e/test_notebook.py.
 """

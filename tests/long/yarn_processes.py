@@ -78,7 +78,7 @@ class Cluster:
             stop = f"[ ! -e {number} ] || while {is_running}; do kill $(cat {number}); sleep 0.2; done\n"
             start = f"{self.daemon(name)} > {directory}/{name}/out 2>&1 < /dev/null & echo $! > {number}\n"
             self.program(f"start-{name}", stop + start)
-        # NodeManagers of Hadoop 2.10 and 3.1 may stop reporting to a ResourceManager that restarted (docs/hadoop.md).
+        # NodeManagers of Hadoop 2.10 and 3.1 may stop reporting to a ResourceManager that restarted (docs/reference/hadoop.md).
         self.program("restart", "".join(f"{directory}/start-{name}\n" for name in ("rm", *NODES)))
 
     def configure(self, name: str, values: dict[str, str]) -> None:

@@ -1,4 +1,4 @@
-"""docs/dependencies.md: its table of known advisories is about what the locks have, and names stacks without them."""
+"""docs/develop/dependencies.md: its table of known advisories is about what the locks have, and names stacks without them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ NAMES = {"TensorFlow": ("tensorflow", "tensorflow-cpu", "tensorflow-gpu")}
 
 
 def rows() -> list[list[str]]:
-    text = (REPOSITORY / "docs/dependencies.md").read_text(encoding="utf-8").partition("## What stacks install")[2]
+    text = (
+        (REPOSITORY / "docs/develop/dependencies.md").read_text(encoding="utf-8").partition("## What stacks install")[2]
+    )
     cells = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in text.splitlines() if line[:2] == "| "]
     return cells[1:]
 

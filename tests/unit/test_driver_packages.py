@@ -310,7 +310,7 @@ def test_headers_never_come_with_another_kernel(family: str, kernel: str) -> Non
     assert not any(fnmatch.fnmatchcase("linux-headers-6.1.0-31-amd64", pattern) for pattern in patterns)
 
 
-DOCS = (REPOSITORY / "docs" / "gpu_packages.md").read_text(encoding="utf-8")
+DOCS = (REPOSITORY / "docs" / "operate" / "gpu_packages.md").read_text(encoding="utf-8")
 # The headings and the branches of their lists.
 LISTS = {"7": ("RHEL 7", "418 to 550"), "9": ("RHEL 8 and 9", "470 to 555")}
 NEWEST = ("RHEL 8 and 9", "560 and later")

@@ -1,4 +1,4 @@
-"""The driver's transactions, solved by dnf's own solver over the dependencies of NVIDIA's packages, from a mirror that was filled by docs/gpu.md."""
+"""The driver's transactions, solved by dnf's own solver over the dependencies of NVIDIA's packages, from a mirror that was filled by docs/operate/gpu.md."""
 
 from __future__ import annotations
 
@@ -109,8 +109,8 @@ def rpm(package: Any) -> Rpm:
 
 @functools.cache
 def mirror(major: str, version: str) -> frozenset[Rpm]:
-    """What the command in docs/gpu_packages.md downloads: each package that it names, with what dnf or yum would install for it on an empty system."""
-    page = (REPOSITORY / "docs" / "gpu_packages.md").read_text(encoding="utf-8").replace("\\\n", "")
+    """What the command in docs/operate/gpu_packages.md downloads: each package that it names, with what dnf or yum would install for it on an empty system."""
+    page = (REPOSITORY / "docs" / "operate" / "gpu_packages.md").read_text(encoding="utf-8").replace("\\\n", "")
     heading = {"7": "RHEL 7", "9": "RHEL 8 and 9"}[major]
     sample = "580.82.07" if major == "9" and version >= "560" else "535.104.05"
     commands = page.partition(f"\n## {heading}\n")[2].partition("\n##")[0].splitlines()

@@ -328,7 +328,7 @@ def test_groups_of_roles(roles: list[str], expected: list[str]) -> None:
 
 
 class Playing(Site):
-    """The same, beside a hosts.yml and variables as in docs/inventory.md; every host is this machine, which the plan only reads."""
+    """The same, beside a hosts.yml and variables as in docs/start/inventory.md; every host is this machine, which the plan only reads."""
 
     def __init__(self, directory: Path, manager: Manager, plugin: str, **options: Any) -> None:
         super().__init__(directory, manager, plugin, **options)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-PAGES = ("docs/reliability.md", "docs/host_faults.md", "docs/untrusted.md")
+PAGES = ("docs/reference/reliability.md", "docs/develop/host_faults.md", "docs/develop/untrusted.md")
 
 
 def promises() -> Iterator[tuple[str, str, str]]:

@@ -32,7 +32,7 @@ def test_a_page_is_current(source):
 
 def test_the_page_has_every_lock():
     page = tested.page()
-    locks = [f"| [{name}](../stacks/{name}.yml) | {python} |" for name, python in tested.all_locks()]
+    locks = [f"| [{name}](../../stacks/{name}.yml) | {python} |" for name, python in tested.all_locks()]
     assert [lock for lock in locks if lock not in page] == []
 
 

@@ -1,4 +1,4 @@
-"""docs/troubleshooting.md: what it quotes as printed is in the programs, and every error that it shows has a hint."""
+"""docs/train/troubleshooting.md: what it quotes as printed is in the programs, and every error that it shows has a hint."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tfos_submit import hints
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PROGRAMS = ("roles/tensorflowonspark/files", "plugins/module_utils/hadoop_dl_host")
-PAGE = (REPOSITORY / "docs/troubleshooting.md").read_text(encoding="utf-8")
+PAGE = (REPOSITORY / "docs/train/troubleshooting.md").read_text(encoding="utf-8")
 PRINTED = re.compile(r"^ {4,}((?:tfos-submit|tfos-gpus): .*)$", re.MULTILINE)
 SEEN = re.compile(r"^ {4,}(?!tfos-submit: |\$ )(\S.*)$", re.MULTILINE)
 SECTIONS = {text.partition("\n")[0]: text for text in re.split(r"(?m)^## ", PAGE)[1:]}

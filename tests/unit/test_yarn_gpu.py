@@ -401,8 +401,8 @@ def test_hadoop_that_schedules_no_gpus_is_refused_whoever_owns_its_files(
 
 
 def test_the_table_of_distributions_is_what_the_plan_does() -> None:
-    """docs/yarn.md: each of its versions of Hadoop, and each distribution of compat/hadoop.yml is in it."""
-    page = (REPOSITORY / "docs/yarn.md").read_text(encoding="utf-8").partition("## Your distribution")[2]
+    """docs/operate/yarn.md: each of its versions of Hadoop, and each distribution of compat/hadoop.yml is in it."""
+    page = (REPOSITORY / "docs/operate/yarn.md").read_text(encoding="utf-8").partition("## Your distribution")[2]
     rows = [
         [cell.strip() for cell in line.strip("|").split("|")] for line in page.splitlines() if line.startswith("|")
     ][2:]

@@ -137,7 +137,7 @@ def resolve_parser() -> Parser:
         default=[],
         type=Path,
         metavar="FACTS.json",
-        help="a host by its facts, as ansible -m host_facts --tree writes them (docs/install.md); once for each host",
+        help="a host by its facts, as ansible -m host_facts --tree writes them (docs/start/install.md); once for each host",
     )
     parser.add_argument(
         "--inventory",
@@ -198,13 +198,13 @@ def both(name: str, first: str, second: str) -> str:
 def newer_line(request: dict[str, Any], resolution: Resolution) -> str:
     """A message about a newer TensorFlow that also meets the request, but reads no HDFS or has no lock."""
     if resolution.newer and not resolution.on_mapr:
-        return f"Newer, but TensorFlow reads no HDFS: {resolution.newer}. Spark can feed it the data (docs/stacks.md)."
+        return f"Newer, but TensorFlow reads no HDFS: {resolution.newer}. Spark can feed it the data (docs/reference/stacks.md)."
     wheel = newest_wheel(request, gpu="cuda" in resolution.stack) if resolution.name else None
     if wheel is None or version(wheel.version) <= version(resolution.stack["tensorflow"]):
         return ""
     own = " of your own" if wheel.foreign else ""
     pythons = listed(wheel.pythons, "or")
-    return f"Newer, without a lock: TensorFlow {wheel.version} on Python {pythons}{own} (docs/stacks.md, scripts/stack lock)."
+    return f"Newer, without a lock: TensorFlow {wheel.version} on Python {pythons}{own} (docs/reference/stacks.md, scripts/stack lock)."
 
 
 def resolve_command(arguments: Sequence[str]) -> int:

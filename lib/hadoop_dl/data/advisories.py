@@ -1,4 +1,4 @@
-"""Versions of packages in locks that have known advisories or get no fixes any more; docs/dependencies.md says which and why."""
+"""Versions of packages in locks that have known advisories or get no fixes any more; docs/develop/dependencies.md says which and why."""
 
 from __future__ import annotations
 
@@ -34,4 +34,4 @@ def notes(environment: str) -> list[str]:
     packages = [
         f"{entry.project} {entry.version}" for entry in entries if entry.version in ADVISED.get(entry.project, ())
     ]
-    return [f"{name} has known advisories: {', '.join(packages)} (docs/dependencies.md)"] if packages else []
+    return [f"{name} has known advisories: {', '.join(packages)} (docs/develop/dependencies.md)"] if packages else []

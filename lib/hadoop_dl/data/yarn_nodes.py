@@ -138,7 +138,7 @@ def drain_problem(host: str, yarn: Yarn, *, early: bool = False) -> str | None:
     early: other drained hosts come back first; YARN does not report their labels yet."""
     numbers = tuple(int(number) for number in re.findall(r"\d+", yarn.version)[:2])
     if numbers < SINCE:
-        return f"A drain requires Hadoop 2.10 or later, but YARN has {yarn.version}. Drain {host} by your own means (docs/day2.md)."
+        return f"A drain requires Hadoop 2.10 or later, but YARN has {yarn.version}. Drain {host} by your own means (docs/operate/operations.md)."
     node = node_of(host, yarn)
     if yarn.manager:
         return None if is_drained(node) else steps(host, yarn, f"must be out of YARN, but is {node.state}", 1)

@@ -1,6 +1,6 @@
 """Scripts that are piped into a host's Python: packed out of modules, started so that root imports nothing of the ssh user's.
 
-An ordinary module costs about twice as much, because every host unpacks and imports a zip (docs/performance.md).
+An ordinary module costs about twice as much, because every host unpacks and imports a zip (docs/reference/performance.md).
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ def contradictions(host: GpuHost) -> list[str]:
         problems.append(
             f"{view.stack} requires {NAMES[role]} {required}, but {statement} and the host has "
             f"{', '.join(there(role, host.facts)) or 'none'}. Set {variable(role)} to a version that serves it, "
-            f"or to none if the site installs it (docs/gpu.md), or choose a stack for the CPU."
+            f"or to none if the site installs it (docs/operate/gpu.md), or choose a stack for the CPU."
         )
     return problems
 
@@ -61,7 +61,7 @@ def system_contradictions(host: GpuHost) -> list[str]:
     return [
         f"CUDA, cuDNN and NCCL are installed on RHEL 7, 8 and 9 only, but the host has {system.name or 'another system'} and "
         f"{'; '.join(names)} {'is' if len(names) == 1 else 'are'} requested. Install that there by its own means and set {none}, or "
-        "choose a stack that has CUDA as wheels (docs/gpu.md)."
+        "choose a stack that has CUDA as wheels (docs/operate/gpu.md)."
     ]
 
 
@@ -102,7 +102,7 @@ def link_contradictions(host: GpuHost) -> list[str]:
     return [
         f"the TensorFlow of {host.stack} is linked to libcuda.so.1 of NVIDIA's driver and cannot be imported without it, but the host has no "
         f"GPU and no driver. Request {' or '.join(alike) or 'a stack for the CPU'} (data_nodes and edge_nodes need the same), or install the "
-        "library of your GPU hosts' driver there by its own means (docs/gpu.md)."
+        "library of your GPU hosts' driver there by its own means (docs/operate/gpu.md)."
     ]
 
 

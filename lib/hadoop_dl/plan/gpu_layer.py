@@ -206,7 +206,7 @@ def running_problems(host: GpuHost) -> list[str]:
         return []
     return [
         f"{host.stack} requires driver {minimum} or later for CUDA {host.required('cuda')}, but driver {driver} runs on the host. "
-        "Set nvidia_driver_version to a newer one (docs/gpu.md), or choose an older stack or one for the CPU."
+        "Set nvidia_driver_version to a newer one (docs/operate/gpu.md), or choose an older stack or one for the CPU."
     ]
 
 

@@ -45,7 +45,7 @@ def problems(host: Host) -> Iterator[str]:
     if edge and not by_site(host) and not host.variables.get("hadoop_principal"):
         yield (
             "core-site.xml requires Kerberos, but hadoop_principal and hadoop_keytab are not set, so nothing can be written to HDFS. Set them for "
-            "edge_nodes, or set hadoop_login: none to run the steps in HDFS yourself (docs/kerberos.md)."
+            "edge_nodes, or set hadoop_login: none to run the steps in HDFS yourself (docs/operate/kerberos.md)."
         )
 
 

@@ -1,6 +1,6 @@
 """MapR in the plan: its file system is a mounted directory for TensorFlow, and what these playbooks do not do there is refused.
 
-Written from public pages; no MapR was met (docs/hadoop.md).
+Written from public pages; no MapR was met (docs/reference/hadoop.md).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from hadoop_dl.plan.components import concerns
 from hadoop_dl.plan.model import Host
 
-PAGE = "(docs/hadoop.md#mapr)"
+PAGE = "(docs/reference/hadoop.md#mapr)"
 
 
 def problems(host: Host) -> Iterator[str]:

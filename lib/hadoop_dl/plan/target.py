@@ -1,7 +1,7 @@
 """One host's request against one host's facts: which stack, which Python, which environment, or what is wrong.
 
 The resolver decides whether a set fits a host. Its verdicts are kept in .cache by a digest of everything they depend
-on, because a run with nothing to do must not pay for them again (docs/performance.md).
+on, because a run with nothing to do must not pay for them again (docs/reference/performance.md).
 """
 
 from __future__ import annotations

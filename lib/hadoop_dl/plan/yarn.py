@@ -98,10 +98,10 @@ def unsupported(host: Host) -> Iterator[str]:
     hadoop, request = host.known.hadoop, request_of(host)
     version = hadoop.version if hadoop and hadoop.version else ""
     if hadoop and hadoop.distribution == "mapr":
-        yield "yarn_gpu requires Hadoop's own services, but MapR's Warden runs those of the host. Set yarn_gpu: false (docs/hadoop.md#mapr)."
+        yield "yarn_gpu requires Hadoop's own services, but MapR's Warden runs those of the host. Set yarn_gpu: false (docs/reference/hadoop.md#mapr)."
         return
     if version and not yarn_work.schedules_gpus(version):
-        yield f"yarn_gpu requires Hadoop 3.1 or later, or 2.10, but the host has {version}. Set yarn_gpu: false (docs/yarn.md)."
+        yield f"yarn_gpu requires Hadoop 3.1 or later, or 2.10, but the host has {version}. Set yarn_gpu: false (docs/operate/yarn.md)."
         return
     if yarn_work.BROKEN_PROGRAM.match(version) and linux_executor(host, request.conf_dir):
         yield (
@@ -137,7 +137,7 @@ def warnings(host: Host, changing: bool) -> Iterator[str]:
         words = yarn_work.listed(yarn_work.settings(request, has_gpus(host)))
         yield (
             f"{MANAGERS[manager(host)]} owns Hadoop's files, so they are left alone. For GPUs under YARN use its own switch: {SWITCHES[manager(host)]}. Then "
-            f"check that these files have: {words}. Set there what is missing, and restart YARN (docs/yarn.md)."
+            f"check that these files have: {words}. Set there what is missing, and restart YARN (docs/operate/yarn.md)."
         )
         if has_gpus(host) and linux_executor(host, request.conf_dir) and not request.isolation:
             yield yarn_work.NO_DEVICES
@@ -151,7 +151,7 @@ def warnings(host: Host, changing: bool) -> Iterator[str]:
         if NODE_MANAGER in request.services:
             yield under_yarn(host, request)
         if label(host):
-            yield f"YARN gives it the exclusive node label {label(host)}: jobs that do not name the label get no new container there any more (docs/yarn.md)."
+            yield f"YARN gives it the exclusive node label {label(host)}: jobs that do not name the label get no new container there any more (docs/operate/yarn.md)."
 
 
 def under_yarn(host: Host, request: Request) -> str:

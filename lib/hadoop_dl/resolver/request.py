@@ -150,7 +150,7 @@ def nearest_name(name: str, names: Iterable[str]) -> str:
 ELSEWHERE = {
     "mig": "A slice of a GPU is named with the GPU: --gpu 'A100 MIG 1g.5gb'.",
     "cml": "Cloudera Machine Learning is not covered: its sessions have runtimes, not CDSW's engine images. Leave cml out.",
-    "kerberos": "Kerberos changes no version: it is hadoop_login, a setting of the inventory (docs/kerberos.md). Leave kerberos out.",
+    "kerberos": "Kerberos changes no version: it is hadoop_login, a setting of the inventory (docs/operate/kerberos.md). Leave kerberos out.",
 }
 
 

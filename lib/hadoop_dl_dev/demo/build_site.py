@@ -1,4 +1,4 @@
-"""A site that builds TensorFlow, as docs/build.md prepares one, with the stand-in of TensorFlow's sources (demo/tensorflow) and bazel's real executables.
+"""A site that builds TensorFlow, as docs/operate/build.md prepares one, with the stand-in of TensorFlow's sources (demo/tensorflow) and bazel's real executables.
 
 What a site downloads is served by one of its hosts on a port of its own: the mirror fetches it from there (mirror_files), and every host takes it from
 the mirror. `scripts/demo build-host` makes the demo such a site.
@@ -80,7 +80,7 @@ def write_stack(directory: Path, release: Release, *, spark: bool = False) -> No
 
 
 def variables(release: Release, server: str = "{{ mirror_url }}/files") -> Json:
-    """The variables of the inventory in docs/build.md."""
+    """The variables of the inventory in docs/operate/build.md."""
     sources = digests()
     sums = {release.program: release.sha256, release.bundle: sources[release.version]["sha256"]}
     archives = {name: sources[name]["sha256"] for name in sources if name.endswith(".tar.gz")}

@@ -52,7 +52,7 @@ def play(cluster: Cluster, times: list[tuple[str, float]], playbook: str, *optio
 
 
 def use_workbench(cluster: Cluster, times: list[tuple[str, float]]) -> list[str]:
-    """The steps of docs/cdsw.md after site.yml: the switch, an engine image, a session. Returns what the session answered."""
+    """The steps of docs/operate/cdsw.md after site.yml: the switch, an engine image, a session. Returns what the session answered."""
     host = workbench.Host(cluster.container(workbench.NAME))
     switch = ("playbooks/cdsw.yml", "-e", "cdsw_restart_allowed=true")
     play(cluster, times, *switch)
@@ -198,4 +198,4 @@ def summary(
     for suggestion in suggestions(cluster):
         say(f"  {suggestion.command:<42} {suggestion.meaning}".rstrip())
     say("  " + "   ".join(f"{name}: {address}" for name, address in web_pages(cluster).items()))
-    say("  docs/first_hour.md goes on from there, as a data scientist")
+    say("  docs/train/first_hour.md goes on from there, as a data scientist")

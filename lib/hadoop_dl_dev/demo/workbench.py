@@ -61,7 +61,7 @@ def mounts() -> list[str]:
 
 
 def variables() -> dict[str, Any]:
-    """The variables of cdsw_hosts in docs/cdsw.md."""
+    """The variables of cdsw_hosts in docs/operate/cdsw.md."""
     return {
         "gpu_count": 1,
         "nvidia_license_accepted": True,

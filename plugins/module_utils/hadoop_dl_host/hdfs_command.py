@@ -52,7 +52,7 @@ class Hdfs(object):
     """The hdfs command, in the environment that the role hadoop_client wrote."""
 
     # What to do without a login, and if a command is refused.
-    log_in = "Set hadoop_principal and hadoop_keytab for this host, or hadoop_login: none (docs/kerberos.md)."
+    log_in = "Set hadoop_principal and hadoop_keytab for this host, or hadoop_login: none (docs/operate/kerberos.md)."
     way = (
         "Check that HDFS is up and out of safe mode (hdfs dfsadmin -report), or name a user and a directory that may be written "
         "(tensorflowonspark_hdfs_user, tensorflowonspark_hdfs_directory)."

@@ -38,7 +38,7 @@ def place(directory):
         )
     if path.endswith(".xml"):
         raise Unusable(
-            "%s must have one name in a line, but it is XML, which this project does not change. Drain the host by your own means (docs/day2.md)."
+            "%s must have one name in a line, but it is XML, which this project does not change. Drain the host by your own means (docs/operate/operations.md)."
             % path
         )
     whole_files.check_place(path, chooser=os.path.join(directory, "yarn-site.xml"))

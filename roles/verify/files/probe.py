@@ -82,9 +82,7 @@ def unasked(login, configuration):
     if login.get("login") == "none":
         return "hadoop_login is none: HDFS and YARN are asked nothing"
     if kerberos_login.is_secure(configuration) and not login.get("principal"):
-        return (
-            "the cluster requires Kerberos, and this host has no hadoop_principal and hadoop_keytab (docs/kerberos.md)"
-        )
+        return "the cluster requires Kerberos, and this host has no hadoop_principal and hadoop_keytab (docs/operate/kerberos.md)"
     return ""
 
 

@@ -16,7 +16,7 @@ from hadoop_dl.resolver.versions import known, listed, version
 
 ON_MAPR = (
     "On MapR, hosts require its file system mounted at /mapr/CLUSTER (NFS or FUSE), and jobs the site's Spark (spark_home). GPUs under YARN, drains and "
-    "node labels are refused. No MapR was seen (docs/hadoop.md)"
+    "node labels are refused. No MapR was seen (docs/reference/hadoop.md)"
 )
 YARN_GPUS = "3.1.0"  # the first Hadoop that schedules GPUs; 2.10 got it afterwards
 

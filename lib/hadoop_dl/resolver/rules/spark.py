@@ -35,7 +35,8 @@ def untried(hadoop: Hadoop, row: Row) -> Finding:
         f"Spark {row['line']} was not run on {hadoop.label} (Hadoop {hadoop.release}): only Spark 2 was run on Hadoop 2"
     )
     return warning(
-        f"{note} (docs/hadoop.md). Request pyspark=2.4, or name the site's own Spark: spark_home", sources(row)
+        f"{note} (docs/reference/hadoop.md). Request pyspark=2.4, or name the site's own Spark: spark_home",
+        sources(row),
     )
 
 

@@ -219,7 +219,7 @@ def wheel_code(catalog: BuildCatalog, build: TensorflowBuild, cuda: str, gpu: Gp
     else:
         yield warning(
             f"The wheel of TensorFlow {build.version} has no machine code for {named(gpu)}: the driver compiles it from PTX {ptx} "
-            f"when it is first used, which takes long (docs/jobs.md) and needs driver {toolkit['bundled_driver']} or newer",
+            f"when it is first used, which takes long (docs/train/jobs.md) and needs driver {toolkit['bundled_driver']} or newer",
             urls,
         )
         if generated:

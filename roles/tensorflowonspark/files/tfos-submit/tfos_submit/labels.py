@@ -56,7 +56,7 @@ def partition(options, manager):
         if requested_label:
             raise NotReady(
                 "the node label %s requires YARN's %s, but YARN has the %s, which gives every node to every job. Leave --node-label out; "
-                "docs/jobs.md has other ways to GPUs." % (requested_label, SCHEDULER, kind)
+                "docs/train/jobs.md has other ways to GPUs." % (requested_label, SCHEDULER, kind)
             )
         return Partition(None, set())
     leaf = leaf_queue(scheduler, queue)
@@ -75,7 +75,7 @@ def unknown(label, labels):
     if not labels:
         return (
             "the node label %s must be one of YARN's, but YARN has none: node labels are not enabled, or none was added. Leave --node-label out, or "
-            "ask the operator for the label (docs/yarn.md)." % label
+            "ask the operator for the label (docs/operate/yarn.md)." % label
         )
     return "the node label %s must be one of YARN's, but YARN has %s. Name one of them (--node-label)." % (
         label,
@@ -88,7 +88,7 @@ def nowhere(label, nodes):
     if any(node["state"] == "RUNNING" for node in having):
         return None
     return (
-        "a running node must have the label %s, but %s. Ask the operator for it (docs/yarn.md), or name another label."
+        "a running node must have the label %s, but %s. Ask the operator for it (docs/operate/yarn.md), or name another label."
         % (
             label,
             ", ".join("%s is %s" % (node["name"], node["state"]) for node in having) or "no node has it",
@@ -98,7 +98,7 @@ def nowhere(label, nodes):
 
 def closed(label, queue, leaf):
     """Why a queue takes no job, or gives it nothing of a label. leaf: of the capacity scheduler's answer; {}: it is not known."""
-    ask = "Name another queue (--queue), or ask the operator (docs/yarn.md)."
+    ask = "Name another queue (--queue), or ask the operator (docs/operate/yarn.md)."
     if leaf.get("maxApplications") == 0:
         return (
             "the queue %s must take applications, but its maximum-applications is 0: without that setting, YARN derives it from the queue's share of "
