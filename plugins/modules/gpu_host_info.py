@@ -63,6 +63,7 @@ DAEMONS = (
     "nvidia_gpu_expo",
     "nvidia-device-p",
 )
+NODEMANAGER = "org.apache.hadoop.yarn.server.nodemanager.NodeManager"
 # Their units: what has them open keeps the module in the kernel.
 SERVICES = (
     "nvidia-persistenced",
@@ -231,7 +232,7 @@ class Host(object):
         for path in self.glob("/proc/[0-9]*/fd"):
             pid = path.split("/")[2]
             name = (self.text("/proc/%s/comm" % pid) or "").strip()
-            if name.startswith(DAEMONS):
+            if name.startswith(DAEMONS) or (name == "nvidia-smi" and self.is_nodemanager(self.parent(pid))):
                 continue
             try:
                 targets = [os.readlink(self.root + path + "/" + item) for item in os.listdir(self.root + path)]
@@ -240,6 +241,14 @@ class Host(object):
             if any(re.match(r"/dev/nvidia(\d+|-uvm|-caps/.*)$", target) for target in targets):
                 users.append({"pid": int(pid), "name": name})
         return sorted(users, key=lambda item: item["pid"])
+
+    def parent(self, pid):
+        match = re.search(r"^PPid:\s*(\d+)", self.text("/proc/%s/status" % pid) or "", re.M)
+        return match.group(1) if match else "0"
+
+    def is_nodemanager(self, pid):
+        """Whether it is YARN's: from Hadoop 3.3 on it runs nvidia-smi every 3 seconds."""
+        return NODEMANAGER in (self.text("/proc/%s/cmdline" % pid) or "").split("\0")
 
     def services(self):
         """Units that are active and hold the GPUs though they do no work."""

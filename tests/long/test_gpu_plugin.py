@@ -6,12 +6,18 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import ansible_programs
 import pytest
-from ansible.module_utils.hadoop_dl_host import yarn_nodes
+import python_files
+import yaml
+from ansible.module_utils.hadoop_dl_host import yarn_cluster, yarn_nodes
+from test_drain import SETTINGS
 from test_hadoop27 import add
 from waiting import until
 from yarn_processes import JOB, NAMES, NODES, Cluster
 
+MODULES = ansible_programs.REPOSITORY / "plugins/modules"
+PLUGIN, GPU_HOST_INFO = (python_files.load(MODULES / f"{name}.py") for name in ("yarn_gpu_plugin", "gpu_host_info"))
 PLUGINS = "yarn.nodemanager.resource-plugins"
 SCHEDULER = "org.apache.hadoop.yarn.server.resourcemanager.scheduler.fair.FairScheduler"
 # The elements that Hadoop's GpuDeviceInformationParser reads.
@@ -101,6 +107,58 @@ def test_a_nodemanager_ends_if_its_nvidia_smi_needs_more_than_ten_seconds(
         )
     finally:
         cluster.stop()
+
+
+def role(cluster: Gpus, name: str, **variables: object) -> tuple[int, str]:
+    """tasks/plugin.yml of the role yarn_gpu on a NodeManager, as playbooks/layers/upgrade.yml runs it."""
+    include = {"name": "yarn_gpu", "tasks_from": "plugin"}
+    play = {"hosts": name, "gather_facts": False, "tasks": [{"ansible.builtin.include_role": include}]}
+    (cluster.directory / "plugin.yml").write_text(yaml.safe_dump([play]), encoding="utf-8")
+    port = PLUGIN.address(yarn_cluster.hadoop_configuration(cluster.conf(name))).rpartition(":")[2]
+    inventory = cluster.inventory(
+        yarn_gpu_conf_dir=str(cluster.conf(name)), yarn_gpu_nodemanager_port=port, yarn_gpu_timeout=120, **variables
+    )
+    process = ansible_programs.start("-i", inventory, cluster.directory / "plugin.yml", **SETTINGS)
+    output = process.communicate(timeout=600)[0]
+    return process.returncode, " ".join(output.split())
+
+
+def test_a_nodemanager_that_gave_up_on_its_nvidia_smi_is_restarted(gpus: Callable[..., Gpus]) -> None:
+    """The driver is away longer than ten looks, as in an upgrade without a drain."""
+    cluster = gpus()
+    with cluster.running():
+        status, output = role(cluster, "data1")
+        assert status == 0, output
+        cluster.behaves(status=9)
+        url = PLUGIN.address(yarn_cluster.hadoop_configuration(cluster.conf("data1"))) + PLUGIN.PATH
+        until(lambda: PLUGIN.look(url)[0] == "ended", 120, "it must give up")
+        cluster.behaves()
+        status, output = role(cluster, "data1")
+        assert status != 0
+        assert (
+            "The GPU plugin of the NodeManager of data1 must work after the change of the driver, but ended" in output
+        )
+        command = f"{cluster.directory}/start-data1"
+        status, output = role(cluster, "data1", yarn_gpu_nodemanager_command=command, yarn_gpu_restart_allowed=True)
+        assert status == 0, output
+        assert "changed=1" in output
+        until(lambda: cluster.gpus() == {"data1": 2, "data2": 2}, 120, "YARN must have its GPUs")
+
+
+def test_a_look_of_a_nodemanager_is_no_use_of_the_gpus(gpus: Callable[..., Gpus]) -> None:
+    """It sleeps in nvidia-smi, so that an upgrade meets it."""
+    cluster = gpus()
+    host = GPU_HOST_INFO.Host()
+    with cluster.running():
+        cluster.behaves(seconds=7)
+
+        def looks() -> list[str]:
+            names = {path.parent.name: path.read_text().strip() for path in Path("/proc").glob("[0-9]*/comm")}
+            return [
+                pid for pid, name in names.items() if name == "nvidia-smi" and host.is_nodemanager(host.parent(pid))
+            ]
+
+        until(lambda: bool(looks()), 60, "an nvidia-smi must run below the NodeManager")
 
 
 def test_with_named_gpus_a_nodemanager_starts_whatever_its_nvidia_smi_does(gpus: Callable[..., Gpus]) -> None:

@@ -298,7 +298,7 @@ def order(name: str) -> list[str]:
 
 def test_nouveau_and_what_uses_the_module_leave_before_the_new_one_is_loaded() -> None:
     service = "ansible.builtin.systemd_service"
-    unload, nouveau, load = "modprobe -r nvidia_uvm", "modprobe -r nouveau", "modprobe nvidia"
+    unload, nouveau, load = "{{ __nvidia_driver_unload }}", "modprobe -r nouveau", "modprobe nvidia"
     dependents = "{{ ['rmmod'] + __nvidia_driver_now.gpu_host.loaded.dependents }}"
     nodes, modprobe = "{{ __nvidia_driver_state.devices }}", "modprobe {{ item }}"
     assert order("load") == [service, dependents, unload, nouveau, load, nodes, service, modprobe]

@@ -257,8 +257,8 @@ def test_a_rollout_checks_all_hosts_first_and_stops_at_the_first_failure() -> No
     back = drains.index("running")
     assert files.index("accept.yml") < next(n for n, name in enumerate(names) if name.startswith(task_after)) < back
     # Last: a host with receipts is left alone, so a run that is killed earlier resumes.
-    assert [n for n, task in enumerate(rollout["block"]) if "receipt" in task] == [back + 1, back + 2]
-    assert len(names) == back + 3
+    assert [n for n, task in enumerate(rollout["block"]) if "receipt" in task] == [back + 2, back + 3]
+    assert (files[back + 1], len(names)) == ("plugin", back + 4)
     (stop,) = rollout["rescue"]
     for words in ("rollout stopped at", "resumes it", "{{ upgrade_way_back }} --limit"):
         assert words in stop["ansible.builtin.fail"]["msg"]

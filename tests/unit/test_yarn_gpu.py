@@ -99,10 +99,11 @@ def test_daemons_get_what_their_groups_say() -> None:
     assert answer.hosts["data1"]["yarn_gpu"] == {**plain, "services": ["nodemanager"], "gpu_count": 2}
     assert answer.hosts["master1"]["yarn_gpu"] == {**plain, "services": ["resourcemanager"], "gpu_count": 0}
     assert answer.hosts["master1"]["needs"] == ["yarn_gpu"]
-    assert answer.hosts["data1"]["yarn_node"] == {"gpus": 2, "conf_dir": CONF, "names": ["data1"], "label": ""}
+    node = {"gpus": 2, "conf_dir": CONF, "names": ["data1"], "label": "", "plugin": True}
+    assert answer.hosts["data1"]["yarn_node"] == node
     assert answer.hosts["master1"]["yarn_node"] == {}
     some = made(data(yarn_gpu_devices="1:1", node_maintenance_node="d1.example.com"), master())
-    assert some.hosts["data1"]["yarn_node"] == {"gpus": 1, "conf_dir": CONF, "names": ["d1.example.com"], "label": ""}
+    assert some.hosts["data1"]["yarn_node"] == {**node, "gpus": 1, "names": ["d1.example.com"], "plugin": False}
     assert made(data(yarn_gpu=False), master()).hosts["data1"]["yarn_node"] == {}
 
 
@@ -372,6 +373,32 @@ def test_a_resourcemanager_without_the_schedulers_file_is_refused() -> None:
 def of_hadoop(version: str, manager: str | None = None, distribution: str = "apache") -> dict[str, Any]:
     hadoop = {**NODE["hadoop"], "version": version, "distribution": distribution}
     return found(node=changed_node(hadoop=hadoop), manager=manager)
+
+
+NOT_ALLOWED = {"yarn_gpu_restart_allowed": False}
+
+
+@pytest.mark.parametrize(
+    ("version", "variables", "words"),
+    [
+        ("3.3.6", {}, "restarts one that gave up: systemctl restart nm."),
+        ("3.3.6", NOT_ALLOWED, "stops if it gave up, because yarn_gpu_restart_allowed is not true"),
+        ("3.3.6", {"upgrade_drain": True}, ""),
+        ("3.3.6", {"yarn_gpu_devices": "0:0,1:1"}, ""),
+        ("3.3.6", {"yarn_gpu": False}, ""),
+        ("3.1.1", {}, ""),
+        ("2.10.2", {}, ""),
+    ],
+)
+def test_an_upgrade_without_a_drain_says_what_the_nodemanager_does(
+    version: str, variables: dict[str, Any], words: str
+) -> None:
+    node, upgrade = of_hadoop(version), {"nvidia_driver_version": "470.82.01", "nvidia_driver_license_accepted": True}
+    hosts = [data(node, **upgrade, **variables), master()]
+    answer = plan.make_plan(hosts, REPOSITORY, driver_upgrade=True)
+    sentences = about(answer.warnings, "data1: its NodeManager runs nvidia-smi every 3 s")
+    assert [words in sentence for sentence in sentences] == [True] * bool(words)
+    assert about(made(*hosts).warnings, "its NodeManager runs nvidia-smi") == []
 
 
 @MANAGED

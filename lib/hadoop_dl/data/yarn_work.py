@@ -17,6 +17,7 @@ from hadoop_dl.data.host_facts import HadoopFile, Yarn
 GPU = "yarn.io/gpu"
 PROGRAM = "nvidia-smi"
 FIRST = (3, 1)  # the Hadoop that schedules GPUs; 2.10 got it afterwards
+LOOKS = (3, 3)  # from this one on NodeResourceMonitorImpl runs nvidia-smi again and again
 RESOURCE_MANAGER, NODE_MANAGER = "resourcemanager", "nodemanager"
 NAMES = {RESOURCE_MANAGER: "ResourceManager", NODE_MANAGER: "NodeManager"}
 TYPES = "yarn.resource-types"

@@ -159,6 +159,8 @@ class Driver(GpuPart):
         for version in versions:
             problems = gpu_layer.driver_problems(version, case.gpu_host, case.run.driver_upgrade)
             plan.tell(name, problems, gpu_layer.kernel_warnings(version, facts, variables))
+        if versions and case.run.driver_upgrade:
+            plan.tell(name, warnings=yarn.driver_warnings(case.host))
         reboot = gpu_layer.reboot(versions, facts, variables) if self.name in case.needs else None
         if reboot:
             plan.reboots.setdefault(reboot, []).append(name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 
@@ -205,7 +206,32 @@ def node(host: Host) -> Json:
         "conf_dir": request.conf_dir,
         "names": list(yarn_names(host)),
         "label": label(host),
+        "plugin": looks(host),
     }
+
+
+def looks(host: Host) -> bool:
+    """Whether its NodeManager runs nvidia-smi again and again. It does not before Hadoop 3.3 (3.1.1, 3.2.4), nor for GPUs that the site names."""
+    hadoop = host.known.hadoop
+    version = re.match(r"(\d+)\.(\d+)", (hadoop.version if hadoop else None) or "")
+    old = version is not None and (int(version[1]), int(version[2])) < yarn_work.LOOKS
+    return has_gpus(host) and request_of(host).devices == "auto" and not old
+
+
+def driver_warnings(host: Host) -> Iterator[str]:
+    """What a change of the driver means to its NodeManager."""
+    if not node(host).get("plugin") or host.variables.get("upgrade_drain") is True:
+        return
+    command = restarts(host)[NODE_MANAGER] if allowed(host) else ""
+    yield (
+        "its NodeManager runs nvidia-smi every 3 s and gives up after 10 failures, because upgrade_drain is not true: a look of it may keep the old driver in "
+        "the kernel, and a reboot is required then. Set upgrade_drain: true. Without it the run asks the NodeManager afterwards, and "
+        + (
+            f"restarts one that gave up: {command}."
+            if command
+            else "stops if it gave up, because yarn_gpu_restart_allowed is not true."
+        )
+    )
 
 
 def drained(hosts: Sequence[Host]) -> Iterator[tuple[str, str]]:

@@ -20,21 +20,21 @@ class Failed(Exception):
     """A command that did not work; the text is a sentence."""
 
 
-def own_login(configuration):
-    """(principal, keytab) of the ResourceManager here; both are empty without Kerberos, or if a manager keeps them elsewhere."""
+def own_login(configuration, daemon="resourcemanager"):
+    """(principal, keytab) of this daemon of YARN here; both are empty without Kerberos, or if a manager keeps them elsewhere."""
     if not kerberos_login.is_secure(configuration):
         return "", ""
-    principal, keytab = (configuration.get(name, "") for name in (PRINCIPAL, KEYTAB))
+    principal, keytab = (configuration.get(name.replace("resourcemanager", daemon), "") for name in (PRINCIPAL, KEYTAB))
     if not principal or not keytab:
         return "", ""
     return principal.replace("_HOST", socket.getfqdn().lower()), keytab
 
 
 class Admin(object):
-    """Commands to YARN and its web addresses, with the login. account: the ResourceManager's. program: yarn, by name or path."""
+    """Commands to YARN and its web addresses, with the login. account: the ResourceManager's. program: yarn, by name or path. daemon: whose login."""
 
-    def __init__(self, conf_dir, account, program):
-        self.conf_dir, self.account, self.program = conf_dir, account, program
+    def __init__(self, conf_dir, account, program, daemon="resourcemanager"):
+        self.conf_dir, self.account, self.program, self.daemon = conf_dir, account, program, daemon
         self.configuration = yarn_cluster.hadoop_configuration(conf_dir)
 
     def __enter__(self):
@@ -43,7 +43,7 @@ class Admin(object):
                 processes.account(self.account)
         except KeyError:
             raise Failed("the account %s must exist on this host, but does not" % self.account)
-        principal, keytab = own_login(self.configuration)
+        principal, keytab = own_login(self.configuration, self.daemon)
         if principal:
             self.check_owner(keytab)
         self.login = kerberos_login.logged_in(principal, keytab, user=self.account)
