@@ -19,4 +19,8 @@ def settings(request: Mapping[str, Any], gpus: bool) -> yarn_work.Files:
 
 class FilterModule:
     def filters(self) -> dict[str, Callable[..., Any]]:
-        return {"yarn_gpu_settings": settings, "yarn_gpu_discovered": yarn_discovery.discovered}
+        return {
+            "yarn_gpu_settings": settings,
+            "yarn_gpu_discovered": yarn_discovery.discovered,
+            "yarn_gpu_drop_in": yarn_discovery.drop_in,
+        }

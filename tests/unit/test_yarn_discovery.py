@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from host_modules import run
 
-from hadoop_dl.data.yarn_discovery import discovered
+from hadoop_dl.data.yarn_discovery import discovered, drop_in
 
 # The elements as driver 580 prints them, of which Hadoop's GpuDeviceInformationParser reads the second.
 CARD = '<gpu id="00000000:%02X:00.0">\n<mig_mode>\n<current_mig>%s</current_mig>\n</mig_mode>\n<minor_number>%s</minor_number>\n</gpu>\n'
@@ -52,3 +52,20 @@ def test_a_program_runs_as_the_account_and_is_measured() -> None:
     assert 0.3 <= result["seconds"] < 30
     refused = run("limited_command", argv=["true"], user="nobody-here")
     assert refused["msg"] == "user must be an account of this host, but is nobody-here. Nothing was run"
+
+
+@pytest.mark.parametrize(
+    ("command", "unit"),
+    [
+        ("systemctl restart hadoop-yarn-nodemanager", ["hadoop-yarn-nodemanager.service"]),
+        ("/usr/bin/systemctl restart nm@1.service ", ["nm@1.service"]),
+        ("sudo systemctl restart nm", ["nm.service"]),
+        ("systemctl restart nm rm", []),
+        ("systemctl restart ../../nm", []),
+        ("service hadoop-yarn-nodemanager restart", []),
+        ("/opt/site/restart-nm", []),
+        ("", []),
+    ],
+)
+def test_a_unit_is_known_where_the_command_is_systemctls(command: str, unit: list[str]) -> None:
+    assert drop_in(command, "x.conf") == [f"/etc/systemd/system/{name}.d/x.conf" for name in unit]

@@ -30,3 +30,9 @@ def discovered(result: Mapping[str, Any], devices: str) -> dict[str, Any]:
         )
     divided = [index for index, card in enumerate(cards) if re.search(r"<current_mig>\s*Enabled\s*</", card)]
     return {"count": len(cards), "mig": divided, "problem": problem}
+
+
+def drop_in(command: str, name: str) -> list[str]:
+    """The drop-in of this name of the systemd unit that the site's command restarts; none if the command is another one."""
+    match = re.fullmatch(r"(?:sudo )?(?:/usr/bin/|/bin/)?systemctl restart ([A-Za-z0-9_.@:-]+)", command.strip())
+    return [f"/etc/systemd/system/{match[1].removesuffix('.service')}.service.d/{name}"] if match else []

@@ -52,6 +52,12 @@ def test_the_directory_of_containers_is_there_at_each_boot(host, master):
     assert "deeplearning-yarn-cgroup.service" in output, "before every ordinary service"
 
 
+def test_the_nodemanager_starts_after_the_driver(host, master):
+    unit = host.check_output("systemctl show -p After -p ExecStartPre yarn")
+    assert ("nvidia-persistenced.service" in unit) is not master
+    assert ("/usr/bin/timeout 60 /usr/bin/nvidia-smi -L" in unit) is not master
+
+
 def test_the_resourcemanager_counts_gpus(host, master):
     calculator = values(host, "capacity-scheduler.xml")["yarn.scheduler.capacity.resource-calculator"]
     assert calculator == (DOMINANT if master else DOMINANT.replace("Dominant", "Default"))
