@@ -48,6 +48,7 @@ RECORDS = {
     "roles/nvidia_driver/tasks/remove.yml": "etc/nvidia-driver-packages-before.json, -headers.json and -before.json: what the host had",
     "roles/nvidia_driver/tasks/remove_settings.yml": "etc/nvidia-driver-before.json; settings by fixed names",
     "roles/nvidia_driver/tasks/runfile.yml": "etc/nvidia-driver-before.json",
+    "roles/yarn_gpu/tasks/boot_order.yml": OWN_NAME,
     "roles/yarn_gpu/tasks/remove_cgroup.yml": OWN_NAME,
     "roles/tensorboard/tasks/remove.yml": OWN_NAME,
     "roles/tensorflow_build/tasks/remove.yml": "etc/tensorflow_build.json: directories and accounts: plugins/module_utils/hadoop_dl_host/build_place.py",

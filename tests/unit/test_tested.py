@@ -107,11 +107,11 @@ def test_the_first_answer_for_a_cluster_was_on_yarn(request_):
     assert resolve(request_, suggest=False).name in tested.on_yarn()
 
 
-def test_gpu_stacks_from_2_14_on_carry_cuda_as_the_stack_says():
+def test_gpu_stacks_from_2_15_on_carry_cuda_as_the_stack_says():
     for name in stack_names():
         stack = load_stack(name)
         version = tuple(int(part) for part in stack.data["tensorflow"].split(".")[:2])
-        if "cuda" not in stack.data or version < (2, 14):
+        if "cuda" not in stack.data or version < (2, 15):
             continue
         for python in stack.pythons:
             locked_versions = {entry.project: entry.version for entry in stack.lock(python).entries}

@@ -126,7 +126,7 @@ def requirements(
 ) -> dict[str, list[str]]:
     """What uv resolves, by component: the versions of the answer, and what they do not decide from the nearest stack.
 
-    The nearest stack's pins of NVIDIA's wheels are copied if its TensorFlow is the same release.
+    The pins of NVIDIA's wheels are those of a stack with the same TensorFlow, CUDA and cuDNN, if there is one.
     """
     package = versions["tensorflow_package"] + ("[and-cuda]" if has_cuda_wheels(compat, versions) else "")
     tools = near.data["requirements"]["pip"] if versions["python"] in near.pythons else UNKNOWN_PYTHON
@@ -141,8 +141,13 @@ def requirements(
         usual = next(stack.data["requirements"] for stack in load_stacks() if stack.data.get("kafka"))
         producer = [text for text in usual["tensorflowonspark"] if project(text) == "kafka-python"]
         texts["tensorflowonspark"] += ["packaging", *(producer if versions.get("kafka") else [])]
-    if "cuda" in versions and near.data["tensorflow"] == versions["tensorflow"]:
-        texts["tensorflow"] += [t for t in near.data["requirements"]["tensorflow"] if project(t).startswith("nvidia-")]
+    same = [
+        stack.data["requirements"]["tensorflow"]
+        for stack in load_stacks()
+        if "cuda" in versions
+        and all(stack.data.get(key) == versions.get(key) for key in ("tensorflow", "cuda", "cudnn"))
+    ]
+    texts["tensorflow"] += [text for text in (same or [[]])[0] if project(text).startswith("nvidia-")]
     return {component: lines for component, lines in texts.items() if lines}
 
 

@@ -111,7 +111,7 @@ def test_a_request_becomes_the_named_stack_that_can_be_installed(
 def test_the_kernel_module_of_a_named_stack_is_the_one_that_the_hosts_gpus_need(gpu: str, module: str) -> None:
     resolution = resolve({"tensorflow": "2.21"}, HostProfile(os="rhel-9.4", gpus=(gpu,), pythons=("3.11",)))
     # The libraries of CUDA 12.5 have no code for a B200.
-    name = "tf2.21-cuda12.9-py311" if module == "open" else "tf2.21-tfos-py311"
+    name = "tf2.21-cuda12.9-tfos-py311" if module == "open" else "tf2.21-tfos-py311"
     assert resolution.name == name, resolution.problems
     assert resolution.stack["driver_module"] == module
 
@@ -131,7 +131,7 @@ def test_spark_3_on_hadoop_2_is_not_put_there_without_a_word(hadoop: str) -> Non
 
 
 def test_what_all_lines_of_spark_have_against_them_is_said_once() -> None:
-    request = {"tensorflow": "2.14", "tensorflowonspark": "2.2.5"}  # no stack has it
+    request = {"tensorflow": "2.13", "tensorflowonspark": "2.2.5"}  # no stack has it
     problem = unmet(request, HostProfile(os="rhel-9.4", spark="2.4.0")).problems[0]
     assert [problem.count(f"A stack for Spark {major} does not serve Spark 2") for major in (3, 4)] == [1, 1]
 

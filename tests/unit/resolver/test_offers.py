@@ -86,14 +86,14 @@ def test_a_release_of_cdsw_that_nobody_knows_is_named(release: str, sure: bool) 
 
 def test_the_cuda_of_an_answer_is_the_one_that_its_lock_has(capsys: pytest.CaptureFixture[str]) -> None:
     answer = printed(capsys, "--os", "rhel-9.4", "--gpu", "B200", "tensorflow=2.21")
-    assert answer.startswith("tf2.21-cuda12.9-py311: TensorFlow 2.21.0")
+    assert answer.startswith("tf2.21-cuda12.9-tfos-py311: TensorFlow 2.21.0")
     assert "CUDA 12.9," in answer
     assert "CUDA 12.5" not in answer
 
 
-@pytest.mark.parametrize("constraint", ["java=8", "pyspark=3.3"])
+@pytest.mark.parametrize("constraint", ["cudnn=9.3", "pyspark=3.3"])
 def test_versions_without_a_lock_are_no_sure_answer_for_a_gpu_beyond_their_cuda(constraint: str) -> None:
-    """The one stack for Blackwell has no Spark. CUDA 12.5 and cuDNN 9.3 of TensorFlow 2.21 end at capability 9.0."""
+    """No stack for Blackwell has these. CUDA 12.5 and cuDNN 9.3 of TensorFlow 2.21 end at capability 9.0."""
     name, _, value = constraint.partition("=")
     answer = resolve({"os": "rhel-9.4", "gpu": "B200", "tensorflow": "2.21", name: value}, suggest=False)
     assert answer.status == "unsure"

@@ -165,7 +165,7 @@ def test_spark_2_3_runs_on_python_3_7_from_2_3_2_on(pyspark: str, python: str, f
 def test_a_lock_whose_libraries_have_no_code_for_the_card_is_not_the_answer_and_xla_is_warned_of(gpu: str) -> None:
     """The locks of 2.21 pin CUDA 12.5, whose libraries end at capability 9.0; PTX of the wheel alone does not help them."""
     answer = resolve({"gpu": gpu, "os": "rhel-9.4", "tensorflow": "2.21"})
-    assert (answer.name, answer.status) == ("tf2.21-cuda12.9-py311", "ok"), answer.problems
+    assert (answer.name, answer.status) == ("tf2.21-cuda12.9-tfos-py311", "ok"), answer.problems
     assert any("jit_compile=False" in finding.text for finding in answer.warnings)
     host = HostProfile(os="rhel-9.4", gpus=(gpu,), pythons=("3.11",))
     (conflict,) = try_stack(load(), load_stack("tf2.21-py311"), host).conflicts
