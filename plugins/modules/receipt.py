@@ -13,7 +13,7 @@ description:
   - Writes C(/opt/deeplearning/state/<component>.json). The host reader compares it with the host in its one round.
 options:
   component: {description: Name of the component, type: str, required: true}
-  digest: {description: Digest of the inputs that the plan computed for this component, type: str, required: true}
+  digest: {description: Digest of the inputs that the plan computed for this component; empty removes the receipt from the ledger, type: str, required: true}
   paths:
     description: Files and links that make the component. A directory stands for every file and link below it.
     type: list
@@ -30,7 +30,7 @@ receipt: {description: What was recorded, type: dict, returned: always}
 import os
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.hadoop_dl_host import recorded_files, whole_files
+from ansible.module_utils.hadoop_dl_host import ledger, recorded_files, whole_files
 from ansible.module_utils.hadoop_dl_host.host_lock import HostLock, HostLocked, unless_checking
 
 
@@ -41,10 +41,13 @@ def make_receipt(component, digest, paths):
 
 
 def write(target, content):
-    """Under its name only when it is complete, in directories that everybody may enter."""
+    """Under its name only when it is complete, in directories that everybody may enter. Rows may have a file's text, so root alone reads them."""
     os.umask(0o022)
+    if not content:
+        os.unlink(target)
+        return
     whole_files.make_directory(os.path.dirname(target))
-    whole_files.write_whole(target, content.encode("utf-8"))
+    whole_files.write_json(target, content, mode=0o600 if "rows" in content else 0o644)
 
 
 def record(module, component, directory):
@@ -56,18 +59,20 @@ def record(module, component, directory):
             % (component, ", ".join(missing_paths))
         )
     target = os.path.join(directory, component + ".json")
-    content = whole_files.json_text(receipt)
     try:
-        with open(target, "rb") as handle:
-            old_content = handle.read().decode("utf-8", "replace")  # a torn receipt is replaced, whatever is in it
-    except (IOError, OSError):
-        old_content = ""
-    if old_content != content and not module.check_mode:
-        write(target, content)
+        old_content = ledger.read(target)
+    except ValueError:
+        old_content = {}  # a torn receipt is replaced, whatever is in it
+    rows = old_content.pop("rows", [])
+    if not module.params["digest"]:
+        receipt = {}
+    texts = [whole_files.json_text(content) if content else "" for content in (old_content, receipt)]
+    if texts[0] != texts[1] and not module.check_mode:
+        write(target, dict(receipt, rows=rows) if rows else receipt)
     module.exit_json(
-        changed=old_content != content,
+        changed=texts[0] != texts[1],
         receipt=receipt,
-        diff={"before": old_content, "after": content, "before_header": target, "after_header": target},
+        diff={"before": texts[0], "after": texts[1], "before_header": target, "after_header": target},
     )
 
 

@@ -156,11 +156,11 @@ def cluster(tmp_path_factory) -> Cluster:
 def bare(cluster) -> Iterator[Callable[[str], None]]:
     """Make a host look as before the first run, but for YARN's settings; put everything back afterwards."""
     hosts = []
-    record = "/opt/deeplearning/etc/yarn_gpu.json"  # without it they would be the site's
+    record = "/opt/deeplearning/state/yarn_gpu.json"  # without it they would be the site's
 
     def bare(name: str) -> None:
-        cluster.run(name, "mv /opt/deeplearning /opt/deeplearning.aside && mkdir -p /opt/deeplearning/etc")
-        earlier = record.replace("/etc/", ".aside/etc/")
+        cluster.run(name, "mv /opt/deeplearning /opt/deeplearning.aside && mkdir -p /opt/deeplearning/state")
+        earlier = record.replace("/state/", ".aside/state/")
         cluster.run(name, f"[ ! -e {earlier} ] || cp -p {earlier} {record}")  # a host without GPUs may have none
         hosts.append(name)
 

@@ -60,7 +60,7 @@ class Operator:
         request = {"conf_dir": str(self.conf), "services": ["resourcemanager"], "devices": "auto", "discovery": ""}
         request |= {"isolation": {}, "labels": labels}
         files = "{{ request | yarn_gpu_settings(false) }}" if state == "present" else {}
-        settings = {"hadoop_settings": {"files": files, "record": str(self.record.with_name("yarn_gpu.json"))}}
+        settings = {"file_keys": {"component": "yarn_gpu", "files": files, "root": str(self.record.parents[1])}}
         restart = {"command": f"{self.cluster.directory}/restart"}
         output = self.play("masters", *[store_task] * (state == "present"), settings, restart, request=request)
         assert self.status == 0, output

@@ -11,6 +11,7 @@ from typing import Any
 
 import ansible_programs
 import yaml
+from ansible.module_utils.hadoop_dl_host import ledger
 
 REPOSITORY = ansible_programs.REPOSITORY
 SAMPLE = (REPOSITORY / "demo/cdsw/cdsw.conf").read_text(encoding="utf-8")
@@ -106,12 +107,11 @@ class Site:
         lines = [f'{key}="{value}"' for key, value in SETTINGS.items()]
         gaps = [f"{host}: {line}" for host in HOSTS for line in lines if line not in self.running(host).splitlines()]
         gaps += [f"{host}: cdsw.conf" for host in HOSTS if self.conf(host).read_text("utf-8") != self.running(host)]
-        gaps += [f"{host}: {key}" for host in HOSTS for key in set(self.record(host)) - {"before"}]
+        gaps += [f"{host}: restart" for host in HOSTS if self.is_pending(host)]
         return gaps + [f"{host}: not in CDSW" for host in HOSTS if self.nodes().get(host) != "2"]
 
-    def record(self, host: str) -> dict[str, Any]:
-        content: dict[str, Any] = json.loads((self.directory / host / "opt/etc/cdsw.json").read_text(encoding="utf-8"))
-        return content
+    def is_pending(self, host: str) -> bool:
+        return bool(ledger.pending("cdsw", str(self.directory / host / "opt")))
 
     def running(self, host: str) -> str:
         return (self.directory / host / "running.conf").read_text(encoding="utf-8")
@@ -144,7 +144,7 @@ class Site:
             **variables,
         }
         hosts = {host: {"cdsw_host_role": "master" if host == MASTER else "worker"} for host in HOSTS}
-        report = {"name": "Report", "ansible.builtin.debug": {"msg": "COMPLETE {{ cdsw_paths | length > 0 }}"}}
+        report = {"name": "Report", "ansible.builtin.debug": {"msg": "COMPLETE {{ cdsw_complete }}"}}
         role = {"name": "Role", "ansible.builtin.include_role": {"name": "cdsw", "public": True}}
         play = [{"hosts": "all", "gather_facts": False, "tasks": [role, report]}]
         for name, content in (("hosts.yml", {"all": {"hosts": hosts}}), ("play.yml", play)):

@@ -39,7 +39,7 @@ def test_the_master_comes_first_and_a_second_run_changes_nothing(site: Site) -> 
 @pytest.mark.parametrize("point", [f"{MASTER} before restart", f"{WORKER} after reset"])
 def test_a_killed_run_is_healed_by_the_same_command(site: Site, point: str) -> None:
     site.kill(point)
-    assert site.record(MASTER)["restart_pending"] is True
+    assert site.is_pending(MASTER)
     code, output = site.run()
     assert code == 0, output
     assert output.count("COMPLETE True") == len(HOSTS), output

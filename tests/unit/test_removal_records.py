@@ -22,7 +22,6 @@ RECORDS = {
     "playbooks/layers/tasks/publish_wheel.yml": THIS_RUN + "; on the controller",
     "playbooks/layers/tasks/remove_yarn_gpu.yml": OWN_NAME,
     "playbooks/layers/tensorboard.yml": OWN_NAME,
-    "playbooks/layers/yarn_gpu.yml": OWN_NAME,
     "roles/_cuda_package/tasks/remove_one.yml": "etc/gpu-check-cuda.json, -cudnn.json, -nccl.json and the files of the package's own directory",
     "roles/_cuda_package/tasks/remove_rest.yml": OWN_NAME,
     "roles/bazel/tasks/install_binary.yml": THIS_RUN,

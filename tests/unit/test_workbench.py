@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from ansible.module_utils.hadoop_dl_host import cdsw_settings, host_reader
 from ansible_programs import REPOSITORY
-from test_cdsw_modules import DRIVERS, SAMPLE, WANTED
+from cdsw_deployment import SAMPLE
+from test_file_keys import DRIVERS, WANTED
 from test_plan import changed_node, make_host
 from trees import write
 
@@ -189,10 +190,15 @@ def test_a_driver_that_comes_changes_the_path() -> None:
 
 @pytest.mark.parametrize(
     ("record", "pending"),
-    [('{"before": {}, "restart_pending": true}', True), ('{"before": {}}', False), ("[]", False), ("{", False)],
+    [
+        ('{"rows": [{"kind": "restart", "services": ["cdsw"], "pending": true}]}', True),
+        ('{"rows": []}', False),
+        ("[]", False),
+        ("{", False),
+    ],
 )
 def test_a_pending_restart_is_read(tmp_path: Path, record: str, pending: bool) -> None:
-    files = {"/etc/cdsw/config/cdsw.conf": "", "/opt/deeplearning/etc/cdsw.json": record}
+    files = {"/etc/cdsw/config/cdsw.conf": "", "/opt/deeplearning/state/cdsw.json": record}
     assert tree(tmp_path, files)["workbench"]["restart_pending"] is pending
 
 

@@ -563,13 +563,13 @@ def test_a_wish_that_ends_leads_to_the_removal() -> None:
 
 
 def test_the_reader_answers_with_settings_that_matter_alone(tmp_path: Path) -> None:
-    conf, record = tmp_path / "etc/cluster", tmp_path / "opt/deeplearning/etc/yarn_gpu.json"
+    conf, ledger = tmp_path / "etc/cluster", tmp_path / "opt/deeplearning/state/yarn_gpu.json"
     conf.mkdir(parents=True)
-    record.parent.mkdir(parents=True)
+    ledger.parent.mkdir(parents=True)
     write_settings(conf / "yarn-site.xml", {DEVICES: "auto", "secret": "a-secret"})
     (conf / "resource-types.xml").write_text("<configuration>", encoding="utf-8")
-    entry = {"settings": {DEVICES: {"ours": "auto"}}}
-    record.write_text(json.dumps({"files": {"/etc/cluster/yarn-site.xml": entry}}), encoding="utf-8")
+    row = {"kind": "key", "path": "/etc/cluster/yarn-site.xml", "key": DEVICES, "now": "auto"}
+    ledger.write_text(json.dumps({"rows": [row]}), encoding="utf-8")
     (tmp_path / "etc/ambari-agent/conf").mkdir(parents=True)
     (tmp_path / "etc/ambari-agent/conf/ambari-agent.ini").touch()
     answer = host_yarn.read(host_system.System(str(tmp_path)), ["/etc/cluster"], None)

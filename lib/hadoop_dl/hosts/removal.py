@@ -290,7 +290,7 @@ def problems(removal: Removal, answers: Mapping[str, Answer], request: Request) 
     if unknown:
         yield (
             f"CDSW's release must be known to let {shorten(unknown)} join its master again, but the package or MASTER_IP cannot be read there. Restore "
-            "the lines of cdsw.conf yourself (/opt/deeplearning/etc/cdsw.json has them), or leave CDSW out with --skip-tags cdsw."
+            "the lines of cdsw.conf yourself (/opt/deeplearning/state/cdsw.json has them), or leave CDSW out with --skip-tags cdsw."
         )
     if not removal.empty and not request.confirmed and not request.checking:
         yield (

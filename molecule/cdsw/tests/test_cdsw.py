@@ -1,7 +1,7 @@
 import pytest
 
 CONF = "/etc/cdsw/config/cdsw.conf"
-RECORD = "/opt/deeplearning/etc/cdsw.json"
+LEDGER, RECORD = "/opt/deeplearning/state/cdsw.json", "/opt/deeplearning/etc/cdsw.json"
 
 
 @pytest.fixture(scope="module")
@@ -35,13 +35,13 @@ def test_it_was_restarted_once_and_not_again_by_the_second_run(host, kind):
     assert calls.count("restart") == (2 if kind == "rpm" else 0)  # the first is the installation's
 
 
-def test_the_copy_of_the_earlier_file_is_for_root_only(host, kind):
-    copy = host.file(RECORD + ".previous")
-    assert copy.exists is (kind == "rpm")
-    if copy.exists:
-        assert copy.mode == 0o600
-        assert "a-secret" in copy.content_string
+def test_the_ledger_is_for_root_only_and_has_nothing_else_of_cdsw_conf(host, kind):
+    ledger = host.file(LEDGER)
+    assert ledger.exists is (kind == "rpm")
+    if ledger.exists:
+        assert ledger.mode == 0o600
+        assert "a-secret" not in ledger.content_string
 
 
 def test_a_parcel_is_not_recorded_before_cloudera_manager_enables_gpus(host, kind):
-    assert host.file(RECORD).exists is (kind == "rpm")
+    assert not host.file(RECORD).exists

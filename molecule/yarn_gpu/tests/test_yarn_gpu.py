@@ -84,4 +84,4 @@ def test_the_daemon_restarted_once_and_not_again_by_the_second_run(host):
 
 
 def test_the_record_is_for_root_alone(host):
-    assert host.file("/opt/deeplearning/etc/yarn_gpu.json").mode == 0o600
+    assert host.file("/opt/deeplearning/state/yarn_gpu.json").mode == 0o600

@@ -1,49 +1,11 @@
 # -*- coding: utf-8 -*-
-"""Single lines of cdsw.conf, and what `cdsw status` prints. Python 2.7 and 3, standard library only.
-
-The format of both: compat/cdsw.yml. Only the keys that are asked for are read: the file may hold secrets.
-"""
+"""What `cdsw status` prints; its format: compat/cdsw.yml. Python 2.7 and 3, standard library only."""
 
 from __future__ import absolute_import, division, print_function
 
 import re
 
 READY = "Cloudera Data Science Workbench is ready!"
-LINE = r"^\s*(?:export\s+)?%s=(.*)$"
-
-
-def line_of(text, key):
-    """The line that sets a key, which is the last one; None if none does."""
-    lines = [line for line in text.splitlines() if re.match(LINE % re.escape(key), line)]
-    return lines[-1] if lines else None
-
-
-def with_line(text, key, line):
-    """The text with this line for the key, in the place of the last one that sets it; None removes every line of the key."""
-    lines = text.splitlines()
-    places = [place for place, row in enumerate(lines) if re.match(LINE % re.escape(key), row)]
-    if line is None:
-        lines = [row for place, row in enumerate(lines) if place not in places]
-    elif places:
-        lines[places[-1]] = line
-    else:
-        lines.append(line)
-    return "\n".join(lines) + "\n"
-
-
-def shown(line):
-    """A line for a diff: without user and password of an address; nothing for a line that is missing."""
-    return "" if line is None else re.sub(r"//\S*@", "//***@", line) + "\n"
-
-
-def assignment(key, value):
-    return '%s="%s"' % (key, value)
-
-
-def holds(text, key, value):
-    """Whether the key has this value, with or without quotes."""
-    match = re.match(LINE % re.escape(key), line_of(text, key) or "")
-    return bool(match) and re.sub(r"\s+#.*$", "", match.group(1)).strip().strip("\"'") == value
 
 
 def nodes(output):

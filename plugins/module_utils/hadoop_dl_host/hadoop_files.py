@@ -214,26 +214,5 @@ def assignment(key, value):
     return "%s=%s" % (key.rpartition("] ")[2], value)
 
 
-def is_cfg(path):
-    return path.endswith(".cfg")
-
-
-def values(path, data):
-    return (cfg_values if is_cfg(path) else xml_values)(data)
-
-
-def raw_of(path, data, key):
-    return (cfg_raw if is_cfg(path) else xml_raw)(data, key)
-
-
-def with_raw(path, data, key, raw):
-    return (cfg_with if is_cfg(path) else xml_with)(data, key, raw)
-
-
-def written(path, key, value):
-    """A value as its file has it."""
-    return assignment(key, value) if is_cfg(path) else element(value)
-
-
 def words(value):
     return [word.strip() for word in (value or "").split(",") if word.strip()]

@@ -148,6 +148,8 @@ class Reader(host_system.System):
         for path in self.glob(ROOT + "/state/*.json"):
             try:
                 receipt = json.loads(self.text(path) or "")
+                if "rows" in receipt and "digest" not in receipt:
+                    continue  # a run was killed before its receipt
                 problem = self.receipt_problem(receipt)
                 receipts[os.path.basename(path)[: -len(".json")]] = {"digest": receipt["digest"], "problem": problem}
             except (ValueError, KeyError, TypeError, AttributeError):

@@ -10,10 +10,11 @@ import json
 import os
 import re
 
+from . import ledger
+
 CONF = "/etc/cdsw/config/cdsw.conf"  # of an installation from the RPM
 PARCEL = "/opt/cloudera/parcels/CDSW"  # a link to CDSW-<build>, made by Cloudera Manager
 DATA = "/var/lib/cdsw"  # on the master
-RECORD = "/opt/deeplearning/etc/cdsw.json"  # of cdsw_conf
 DRIVERS = "/var/lib/nvidia-docker/volumes/nvidia_driver"
 DAEMON_JSON = "/etc/docker/daemon.json"
 PACKAGE = "cloudera-data-science-workbench"
@@ -39,7 +40,7 @@ def read(system):
         "sessions": count(ask(system, ENGINES)),
         "images": images(ask(system, IMAGES)),
         "mig": mig(system),
-        "restart_pending": restart_pending(system.text(RECORD)),
+        "restart_pending": ledger.pending("cdsw", system.at(ledger.ROOT)),
     }
 
 
@@ -67,14 +68,6 @@ def read_settings(text):
         if match and match.group(1) in SETTINGS:
             settings[match.group(1)] = next((value for value in match.groups()[1:] if value), "")
     return settings
-
-
-def restart_pending(text):
-    """Whether a run was killed between its change of cdsw.conf and the restart that was seen to end well."""
-    try:
-        return json.loads(text or "{}").get("restart_pending") is True
-    except (ValueError, AttributeError):
-        return False
 
 
 def is_master(system, kind, settings):

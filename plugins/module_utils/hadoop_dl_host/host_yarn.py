@@ -10,9 +10,8 @@ import json
 import os
 import re
 
-from . import hadoop_files
+from . import hadoop_files, key_formats, ledger
 
-RECORD = "/opt/deeplearning/etc/yarn_gpu.json"  # of hadoop_settings
 DRAINED = "/opt/deeplearning/etc/node_maintenance.json"  # of yarn_exclude
 SITE = "yarn-site.xml"
 FILES = (SITE, "resource-types.xml", "capacity-scheduler.xml")
@@ -57,11 +56,11 @@ MANAGERS = (
 
 def read(system, directories, home):
     """The files of these directories and container-executor.cfg, as far as they are there, and who owns them. home: Hadoop's; None if there is none."""
-    record = recorded(system.text(RECORD))
+    rows = ledger.rows("yarn_gpu", system.at(ledger.ROOT))
     config = executor_config(system, directories, home)
     paths = ["%s/%s" % (directory, name) for directory in sorted(directories) for name in FILES]
     files = dict(
-        (path, read_file(system.at(path), record.get(path) or {}))
+        (path, read_file(system.at(path), [row for row in rows if row["path"] == path]))
         for path in paths + [config]
         if path and system.exists(path)
     )
@@ -110,7 +109,7 @@ def parsed(path):
     """The values of a file, and why it cannot be read."""
     try:
         with open(path, "rb") as handle:
-            return hadoop_files.values(path, handle.read(hadoop_files.LARGEST + 1)), None
+            return key_formats.of(path).values(handle.read(hadoop_files.LARGEST + 1)), None
     except (IOError, OSError, UnicodeDecodeError) as error:
         return {}, "be readable, but: %s" % error
     except hadoop_files.Unusable as error:
@@ -121,24 +120,12 @@ def matters(name):
     return name in SETTINGS or QUEUES.match(name)
 
 
-def read_file(path, entry):
+def read_file(path, rows):
     """The values that matter, and those that this project set."""
     values, problem = parsed(path)
     settings = dict((name, value) for name, value in values.items() if value and matters(name))
-    own_values = dict((name, setting) for name, setting in entry.items() if matters(name))
+    own_values = dict((row["key"], "%s" % row["now"]) for row in rows if matters(row["key"]))
     return {"settings": settings, "ours": own_values, "problem": problem}
-
-
-def recorded(text):
-    """Path -> setting -> the value that this project set; a torn record is none."""
-    try:
-        files = json.loads(text or "{}").get("files") or {}
-        return dict(
-            (path, dict((name, "%s" % setting["ours"]) for name, setting in entry["settings"].items()))
-            for path, entry in files.items()
-        )
-    except (ValueError, AttributeError, TypeError, KeyError):
-        return {}
 
 
 def drained(text):

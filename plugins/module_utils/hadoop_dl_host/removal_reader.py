@@ -15,6 +15,7 @@ from . import (
     host_lock,
     host_system,
     host_workbench,
+    ledger,
     own_entries,
     yarn_cluster,
 )
@@ -166,15 +167,15 @@ class Removal(object):
         return {
             "package": " ".join(str(record[key]) for key in ("name", "version") if record.get(key)),
             "stays": bool(record.get("existed", False)),
-            "daemon_json": self.exists("etc/daemon.json"),
+            "daemon_json": bool(ledger.rows("container_runtime", self.root)),
         }
 
     def yarn_gpu(self):
         """Hadoop's files that the role changed, and the daemons that restart; empty for none."""
         if not self.there(list(YARN)):
             return {}
-        record = read_json(os.path.join(self.root, "etc", "yarn_gpu.json"))
-        return {"files": sorted(record.get("files") or {}), "services": record.get("services") or []}
+        rows = ledger.rows("yarn_gpu", self.root)
+        return {"files": sorted(set(row["path"] for row in rows)), "services": ledger.services("yarn_gpu", self.root)}
 
     def cdsw(self):
         """Settings of CDSW that the role changed, with what the role needs to change them back; empty for none."""
@@ -185,7 +186,7 @@ class Removal(object):
         manager = record.get("cloudera_manager") or {}
         return {
             "kind": "parcel" if manager else "rpm",
-            "keys": sorted(record.get("before") or {}) if workbench else [],
+            "keys": sorted(row["key"] for row in ledger.rows("cdsw", self.root)) if workbench else [],
             "cloudera_manager": manager,
             "release": workbench.get("release") or "",
             "master": bool(workbench.get("master")),

@@ -130,7 +130,7 @@ HADOOP = {
 }
 MODULES = {
     "hadoop_client_info": {"hadoop": HADOOP, "problems": []},
-    "hadoop_settings": {"restart": False, "previous": {}},
+    "file_keys": {"changed": False, "restart": False, "files": []},
     "package_repositories_info": {"unsigned": []},
     "gpu_host_info": {"gpu_host": GPU_HOST},
     "removal_info": {"removal": REMOVAL},

@@ -1,0 +1,79 @@
+# -*- coding: utf-8 -*-
+"""Records of the releases up to 0.2, as rows of the ledger. To be removed, with its test, in release 0.4. Python 2.7 and 3, standard library only.
+
+etc/yarn_gpu.json, etc/cdsw.json with its copy .previous, etc/daemon.json with its copy .before. The first change of the ledger replaces them.
+"""
+
+from __future__ import absolute_import, division, print_function
+
+import json
+import os
+
+from . import key_formats
+
+RECORDS = {
+    "yarn_gpu": ("yarn_gpu.json",),
+    "cdsw": ("cdsw.json", "cdsw.json.previous"),
+    "container_runtime": ("daemon.json", "daemon.json.before"),
+}
+CDSW_CONF, DAEMON_JSON = "/etc/cdsw/config/cdsw.conf", "/etc/docker/daemon.json"
+
+
+def rows(component, root, read):
+    """The rows of a component's record; none if it has no record. read(path): the content, or an exception if it is torn."""
+    paths = [os.path.join(root, "etc", name) for name in RECORDS.get(component, ())]
+    if not paths or not os.path.exists(paths[0]):
+        return []
+    return {"yarn_gpu": yarn_gpu, "cdsw": cdsw, "container_runtime": daemon}[component](read(paths[0]), text(paths[-1]))
+
+
+def remove(component, root):
+    for name in reversed(RECORDS.get(component, ())):
+        path = os.path.join(root, "etc", name)
+        if os.path.exists(path) and (name != "cdsw.json" or "before" in json.loads(text(path))):
+            os.unlink(path)  # settings of Cloudera Manager are in a cdsw.json that stays
+
+
+def text(path):
+    if not os.path.exists(path):
+        return None
+    with open(path, "rb") as handle:
+        return handle.read().decode("utf-8")
+
+
+def key_row(path, key, now, before, listing=False, wanted=None):
+    row = {"kind": "key", "path": path, "key": key, "now": now, "before": before, "list": listing}
+    return dict(row, wanted=now if wanted is None else wanted)
+
+
+def restart_row(record, services):
+    return {"kind": "restart", "services": services, "pending": record.get("restart_pending") is True}
+
+
+def yarn_gpu(record, _):
+    ledger_rows = [restart_row(record, record.get("services") or [])]
+    for path, entry in sorted((record.get("files") or {}).items()):
+        ledger_rows += [{"kind": "file", "path": path, "before": None}] if entry.get("created") else []
+        for key, setting in sorted(entry["settings"].items()):
+            ledger_rows.append(
+                key_row(path, key, setting["ours"], setting["before"], setting["list"], setting["wanted"])
+            )
+    return ledger_rows
+
+
+def cdsw(record, previous):
+    """The record has the lines before, the copy those with which CDSW ran last. What the keys have now is this project's."""
+    ledger_rows = [restart_row(record, ["cdsw"])] if record.get("before") else []
+    shell, content = key_formats.SHELL, (text(CDSW_CONF) or "").encode("utf-8")
+    for key, before in sorted((record.get("before") or {}).items()):
+        row = key_row(CDSW_CONF, key, shell.values(content).get(key), before)
+        if record.get("restart_pending") and previous is not None:
+            row["ran"] = shell.raw(previous.encode("utf-8"), key)
+        ledger_rows.append(row)
+    return ledger_rows
+
+
+def daemon(record, before):
+    runtime = {"args": [], "path": "nvidia-container-runtime"}
+    file_row = {"kind": "file", "path": DAEMON_JSON, "before": before, "sha256": record.get("sha256")}
+    return [file_row, key_row(DAEMON_JSON, "runtimes.nvidia", runtime, None)]
