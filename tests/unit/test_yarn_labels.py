@@ -68,7 +68,7 @@ class Yarn:
 def yarn(tmp_path: Path) -> Iterator[Yarn]:
     manager = Yarn(tmp_path)
 
-    def answer(path: str) -> dict[str, Any]:
+    def answer(path: str) -> dict[str, Any] | None:
         state = manager.state
         if "/nodes" in path:
             if state.get("later"):
@@ -76,7 +76,8 @@ def yarn(tmp_path: Path) -> Iterator[Yarn]:
             rows = [(name, {"nodeLabels": [label]} if label else {}) for name, label in state["nodes"].items()]
             return {"nodes": {"node": [{"nodeHostName": name, "state": "RUNNING", **labels} for name, labels in rows]}}
         if "/get-node-labels" in path:
-            return {"nodeLabelInfo": [{"name": label, "exclusivity": "true"} for label in state["labels"]]}
+            rows = [{"name": label, "exclusivity": "true"} for label in state["labels"]]
+            return {"nodeLabelInfo": rows} if rows else state.get("empty", {})
         return {"clusterInfo": {"hadoopVersion": "3.3.6"}}
 
     with serving(answer, tmp_path):
@@ -92,6 +93,12 @@ def test_a_batch_gets_its_labels_by_two_commands_and_a_second_run_by_none(yarn: 
     assert yarn.state["commands"] == commands
     assert not yarn.run(data1="gpu", data2="gpu")["changed"]
     assert yarn.state["commands"] == commands
+
+
+def test_hadoop_2_has_no_labels_as_null(yarn: Yarn) -> None:
+    yarn.has(empty=None)
+    assert yarn.run(data1="gpu")["changed"]
+    assert (yarn.state["labels"], yarn.state["nodes"]["data1"]) == (["gpu"], "gpu")
 
 
 def test_a_site_without_labels_is_not_even_asked_and_nobody_logs_in(yarn: Yarn) -> None:

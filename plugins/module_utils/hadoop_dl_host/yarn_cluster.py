@@ -125,11 +125,13 @@ def whole_number(digits):
 
 
 def ask(url):
-    """The JSON at an address of YARN: a mapping, or ValueError."""
+    """The JSON at an address of YARN: a mapping, or ValueError. Hadoop 2 has null for a mapping without entries."""
     try:
         answer = json.loads(fetch(url), parse_int=whole_number)
     except RuntimeError:  # of 3.5 and later a RecursionError
         raise ValueError("it is nested too deeply")
+    if answer is None:
+        return {}
     if not isinstance(answer, dict):
         raise ValueError("it is no mapping")
     return answer
