@@ -58,8 +58,10 @@ class TaskContext:
     @staticmethod
     def get():
         gpus = os.environ.get("TFOS_GPUS")
-        return Some(resources=lambda: {"gpu": Some(addresses=gpus.split(","))} if gpus else {})
+        resources = lambda: {"gpu": Some(addresses=gpus.split(","))} if gpus else {}
+        return Some(resources=resources, attemptNumber=lambda: SparkContext.failures)
 class SparkContext:
+    failures, words = 0, "Job aborted due to stage failure: Task 0 in stage 0.0 failed 2 times, most recent failure: Lost task 0.1: %s"
     applicationId = "application_1700000000000_0001"
     _jsc = Some(hadoopConfiguration=lambda: None)
     _jvm = Some(org=Some(apache=Some(
@@ -69,7 +71,12 @@ class SparkContext:
         def collect(function):
             if items[0]["parameters"].get("layers") == 9:
                 raise Exception(KILLED)
-            return [function(item) for item in items]
+            for SparkContext.failures in range(2):  # one at a time
+                try:
+                    return [function(item) for item in items]
+                except Exception as error:
+                    words = SparkContext.words % error
+            raise Exception(words)
         return Some(map=lambda function: Some(collect=lambda: collect(function)))
     def stop(self):
         pass
@@ -89,7 +96,7 @@ a = p.parse_args()
 print("RESULT accuracy 0.1")
 with open(a.output + "/started", "a") as log:
     log.write("once more")
-if a.layers == "3":
+if a.layers == "3" or (a.layers == "2" and a.epochs == "7" and not a.output.endswith("retry")):
     raise ValueError("no more than two layers")
 print('RESULT {"accuracy": %s, "gpus": %s, "epochs": %s}' % (float(a.rate) * int(a.layers), os.environ.get("CUDA_VISIBLE_DEVICES", -1), a.epochs))
 """
@@ -178,7 +185,28 @@ def test_spark_takes_idle_executors_back_and_gives_no_more_than_there_are_trials
 
 
 def test_an_earlier_spark_keeps_its_executors(ready: Any) -> None:
-    assert prepared(ready, {"layers": [1]}, spark=(2, 4)).conf == [("spark.yarn.max.executor.failures", "4")]
+    assert prepared(ready, {"layers": [1]}, spark=(2, 4)).conf == [("spark.yarn.max.executor.failures", "5")]
+
+
+@pytest.mark.parametrize(
+    ("spark", "names"), [((3, 1), "excludeOnFailure"), ((3, 0), "blacklist"), ((2, 2), "blacklist"), ((2, 1), "")]
+)
+def test_hosts_where_trials_fail_are_excluded_by_the_names_of_each_spark(
+    ready: Any, spark: tuple[int, int], names: str
+) -> None:
+    settings = dict(prepared(ready, SPACE, "--executors", "2", spark=spark).conf)
+    answer = {name: value for name, value in settings.items() if re.search("exclude|blacklist|maxFailures", name)}
+    rows = {"enabled": "true", "task.maxTaskAttemptsPerNode": "1", "application.maxFailedExecutorsPerNode": "1"}
+    expected = {f"spark.{names}.{name}": value for name, value in rows.items()} | {"spark.task.maxFailures": "2"}
+    assert answer == (expected if names else {})
+
+
+def test_a_trial_that_another_host_can_run_is_done(ready: Any) -> None:
+    """Spark counts the first failure against its host because the trial is done on another."""
+    outcome = run(ready, {"layers": [2, 3], "rate": [0.5]}, "--executors", "1", epochs="7")
+    entry = trial(ready, "layers=2,rate=0.5")
+    assert (entry["status"], entry["output"]) == ("done", f"{ready.output}/layers=2,rate=0.5/retry"), outcome.error
+    assert (trial(ready, "layers=3,rate=0.5")["status"], outcome.code) == ("failed", 1)
 
 
 def test_the_same_command_runs_only_what_is_missing_or_failed(ready: Any) -> None:

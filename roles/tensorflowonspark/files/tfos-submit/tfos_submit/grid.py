@@ -152,11 +152,23 @@ def prepare(options, environment, version, directory):
     with io.open(options.script, "w", encoding="utf-8") as output:
         output.write(source + "\nmain(json.loads(%s))\n" % json.dumps(json.dumps(spec)))
     # A trial that takes its executor with it is one row: others go on in new ones.
-    settings = [("spark.yarn.max.executor.failures", str(len(trials) + 3))]
+    settings = [("spark.yarn.max.executor.failures", str(2 * len(trials) + 3))] + exclusion(version, options.executors)
     if version and version >= (3, 0):  # without Spark's shuffle service: no trial leaves anything on its executor
         settings += [("spark.dynamicAllocation." + name, "true") for name in ("enabled", "shuffleTracking.enabled")]
         settings.append(("spark.dynamicAllocation.maxExecutors", str(options.executors)))
     options.conf = settings + options.conf
+
+
+def exclusion(version, executors):
+    """Settings: a trial that failed runs once more on another host. If it is done there, Spark counts it against the first: two exclude a host.
+
+    A trial that fails on both is the fault of its parameters, and counts against nobody.
+    """
+    if executors < 2 or not version or version < (2, 2):  # Spark 2.1 excludes for a task and a stage alone
+        return []
+    prefix = "spark.excludeOnFailure." if version >= (3, 1) else "spark.blacklist."
+    settings = [(prefix + "enabled", "true"), (prefix + "task.maxTaskAttemptsPerNode", "1")]
+    return settings + [(prefix + "application.maxFailedExecutorsPerNode", "1"), ("spark.task.maxFailures", "2")]
 
 
 def report(options, status):

@@ -6,6 +6,7 @@ HDFS is reached through the driver's own Java, which has its login: any file sys
 
 from __future__ import absolute_import, division, print_function
 
+import base64
 import collections
 import functools
 import json
@@ -17,9 +18,13 @@ import subprocess
 import sys
 import tempfile
 import time
+import zlib
 from multiprocessing.dummy import Pool
 
 MARK = "RESULT "
+OUTCOME = (
+    "a trial failed: "  # then its outcome, packed: all that a driver gets of a failed task is the text of its error
+)
 LOST = r"most recent failure: (?:Lost task .*?\): )?(?:.* Reason: )?(.*)"  # in what Spark says
 LAST = 40  # lines of a trial's output that are kept
 
@@ -43,10 +48,11 @@ def numbers(text):
 
 
 def attempt(spec, trial, output):
-    """Run the script in this executor with one set of parameters; how it ended."""
+    """Run the script in this executor with one set of parameters; how it ended, as an error if it failed: Spark then tries another host."""
     from pyspark import TaskContext
 
     directory, began = tempfile.mkdtemp(prefix="grid-"), time.time()
+    output += "/retry" if TaskContext.get().attemptNumber() else ""
     try:
         script = os.path.join(directory, spec["script"])
         with open(script, "wb") as target:
@@ -59,9 +65,33 @@ def attempt(spec, trial, output):
         resource = getattr(TaskContext.get(), "resources", dict)().get("gpu")
         gpus = list(resource.addresses) if resource else []
         variables.update({"CUDA_VISIBLE_DEVICES": ",".join(gpus)} if gpus else {})
-        return dict(run(command, variables), host=socket.gethostname(), gpus=gpus, seconds=time.time() - began)
+        if output.startswith("/") and not os.path.isdir(output):  # HDFS creates it
+            os.makedirs(output)
+        outcome = dict(run(command, variables), host=socket.gethostname(), gpus=gpus, output=output)
+        outcome["seconds"] = time.time() - began
     finally:
         shutil.rmtree(directory)
+    if outcome["status"] == "failed":
+        packed = base64.b64encode(zlib.compress(json.dumps(outcome).encode("utf-8")))
+        raise RuntimeError(OUTCOME + packed.decode("ascii"))
+    return outcome
+
+
+def failure(text):
+    """The outcome of a trial that failed, or whose executor is gone, from Spark's words."""
+    packed = re.search(OUTCOME + r"([\w+/]+=*)", text)
+    if packed:
+        return json.loads(zlib.decompress(base64.b64decode(packed.group(1))).decode("utf-8"))
+    reason = re.search(LOST, text) or re.search(r"(.*)", text)
+    return {
+        "status": "failed",
+        "error": reason.group(1),
+        "metrics": {},
+        "said": [],
+        "host": "-",
+        "gpus": [],
+        "seconds": 0,
+    }
 
 
 def run(command, variables):
@@ -159,10 +189,8 @@ def one(spec, context, directory, trial):
     directory.write(path, json.dumps(dict(trial, status="running")))
     try:
         (outcome,) = context.parallelize([trial], 1).map(lambda trial: attempt(spec, trial, output)).collect()
-    except Exception as error:  # noqa: B902 (of Java: the executor is gone)
-        reason = re.search(LOST, str(error)) or re.search(r"(.*)", str(error))
-        outcome = {"status": "failed", "error": reason.group(1), "metrics": {}, "said": []}
-        outcome.update(host="-", gpus=[], seconds=0)
+    except Exception as error:  # noqa: B902 (of Java: the trial failed, or the executor is gone)
+        outcome = failure(str(error))
     trial.update(outcome)
     add_hparams(directory, trial)
     directory.write(path, json.dumps(trial, indent=1, sort_keys=True))
