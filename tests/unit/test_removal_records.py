@@ -37,6 +37,7 @@ RECORDS = {
     "roles/cuda/tasks/remove_rest.yml": "etc/gpu-check-cuda.json: where /usr/local/cuda pointed before",
     "roles/cuda/tasks/remove_toolkit.yml": "the mark .deeplearning-runfile in the toolkit's directory",
     "roles/cuda/tasks/run_installer.yml": THIS_RUN,
+    "roles/deeplearning_command/tasks/pip_conf.yml": OWN_NAME,
     "roles/deeplearning_command/tasks/remove.yml": OWN_NAME,
     "roles/environment/tasks/remove.yml": "marks, receipts and names: plugins/module_utils/hadoop_dl_host/own_entries.py",
     "roles/gpu_check/tasks/remove.yml": OWN_NAME,

@@ -65,6 +65,14 @@ def test_own_packages_are_on_top_of_the_environment(host):
     assert "keras==1.0" in completed.stderr
 
 
+def test_own_packages_come_from_the_index_of_the_site(host):
+    """It is the scenario's mirror: the nodes reach no PyPI that has this address."""
+    assert host.file("/etc/pip.conf").linked_to == "/opt/deeplearning/etc/pip.conf"
+    host.check_output(f"rm -rf /tmp/own && {USER} deeplearning venv /tmp/own")
+    answer = host.check_output(f"{USER} /tmp/own/bin/pip download --no-cache-dir --no-deps --dest /tmp/fetched wheel")
+    assert "Looking in indexes: http://127.0.0.1:8000/simple" in answer
+
+
 @pytest.mark.parametrize("option", ["--bind_all", "--host=0.0.0.0"])
 def test_tensorboard_listens_on_this_host_alone(host, option):
     completed = host.run(f"{USER} deeplearning tensorboard {option} /tmp")
