@@ -1,4 +1,4 @@
-"""Spark 2.4 on Hadoop 2.10: the suite, the jobs of tests/e2e, a node label, the removal of yarn_gpu, and a site's own Spark 2.4 and 2.3.
+"""Spark 2.4 on Hadoop 2.10: the suite, the jobs of tests/e2e, a node label, the removal of yarn_gpu, and a site's own Spark 2.4 and 2.3; TensorFlow 1.4.
 
 --gpus is refused, because Spark 2.4 cannot request GPUs. A cluster of its own, removed at the end.
 """
@@ -16,6 +16,7 @@ from demo_commands import play
 from hadoop_dl_dev.demo import cluster, nodes
 
 CLUSTER = cluster.Cluster("tf1.15-spark2-cpu-py27-el7", name="hadoop2", hadoop="2.10.2")
+PAPER = "tf1.4-spark2-cpu-py27-el7"
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -35,6 +36,11 @@ def test_jobs_behave_as_on_hadoop_3(name: str) -> None:
 
 def test_hosts_without_an_environment_get_it_by_yarn() -> None:
     hadoop_clusters.train_without_environments(CLUSTER)
+
+
+def test_the_papers_set_and_the_first_answer_for_hdp_2_train_beside_it() -> None:
+    hadoop_clusters.add_python(CLUSTER, "3.6")
+    hadoop_clusters.train_beside(CLUSTER, PAPER, "tf1.15-spark2-py36-el7")
 
 
 def test_a_request_for_gpus_is_refused_before_submission() -> None:
