@@ -80,7 +80,7 @@ def registered(admin, hosts, seconds):
     while True:
         address, _, nodes = yarn_nodes.cluster(admin.addresses())
         subset = [host for host in hosts if host["label"]]
-        missing = [host["host"] for host in subset if not any(yarn_nodes.is_named(row, host["names"]) for row in nodes)]
+        missing = [host["host"] for host in subset if not yarn_nodes.of_host(nodes, host["names"])]
         if not missing:
             return address, nodes
         if processes.clock() > end:
@@ -99,8 +99,17 @@ def changes(hosts, nodes, record):
     plain = [row for row in nodes if yarn_nodes.NAME.match("%s" % row.get("nodeHostName"))]
     labels.update((row["nodeHostName"], label_of(row)) for row in plain)
     for host in hosts:
-        pairs = dict(row for row in labels.items() if yarn_nodes.is_named({"nodeHostName": row[0]}, host["names"]))
-        for name, label in pairs.items():
+        names = [
+            row["nodeHostName"]
+            for row in yarn_nodes.of_host([{"nodeHostName": name} for name in labels], host["names"])
+        ]
+        if host["label"] and len(names) > 1:
+            raise Refused(
+                "YARN must have one node of %s, but has %s. No label was changed. Set node_maintenance_node to its name in YARN."
+                % (host["host"], " and ".join(sorted(names)))
+            )
+        for name in names:
+            label = labels[name]
             is_own = name in record.nodes and record.nodes[name] == label
             if label == host["label"] or not (is_own or host["label"]):
                 continue

@@ -40,9 +40,10 @@ def answer(params, addresses):
     excluded = set() if manager else yarn_exclude.names(yarn_exclude.read(yarn_exclude.place(params["conf_dir"])))
     address, version, nodes = yarn_nodes.cluster(addresses)
     matters = []
+    own_nodes, batch_nodes = (yarn_nodes.of_host(nodes, params[key]) for key in ("names", "together"))
     for node in nodes:
-        mine, name = yarn_nodes.is_named(node, params["names"]), node.get("nodeHostName")
-        beside = not mine and yarn_nodes.is_named(node, params["together"])
+        mine, name = node in own_nodes, node.get("nodeHostName")
+        beside = not mine and node in batch_nodes
         if mine or beside or name in excluded or node.get("state") == "DECOMMISSIONING":
             record = recorded.get(name) or {}
             details = {
@@ -53,13 +54,12 @@ def answer(params, addresses):
                 "had_gpus": record.get("gpus", 0),
             }
             matters.append(dict(yarn_nodes.summary(node), **details))
-    mine = [node for node in nodes if yarn_nodes.is_named(node, params["names"])]
-    asks_node = params["applications"] and len(mine) == 1 and mine[0].get("nodeHTTPAddress")
+    asks_node = params["applications"] and len(own_nodes) == 1 and own_nodes[0].get("nodeHTTPAddress")
     return {
         "version": version,
         "nodes": matters,
         "running": yarn_nodes.running(nodes),
-        "applications": yarn_nodes.applications(address, mine[0]) if asks_node else [],
+        "applications": yarn_nodes.applications(address, own_nodes[0]) if asks_node else [],
         "manager": manager,
     }
 

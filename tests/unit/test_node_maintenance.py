@@ -426,17 +426,24 @@ def test_gpus_of_a_node_are_those_that_yarn_counts() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "wanted", "is_it"),
+    ("known", "own"),
     [
-        ("data1", ["data1"], True),
-        ("data1.example.com", ["data1"], True),
-        ("data10", ["data1"], False),
-        ("10.0.0.1", ["10.0.0.11"], False),
-        ("10.0.0.1", ["data1", "10.0.0.1"], True),
+        (["data1", "data10"], ["data1"]),
+        (["data1.example.com", "data2.example.com"], ["data1.example.com"]),
+        (["10.0.0.1", "10.0.0.11"], ["10.0.0.1"]),
+        (["data1.evil.lan", "data1.example.com"], ["data1.example.com"]),
+        (["data1.evil.lan", "data1"], ["data1"]),
+        (["data1.evil.lan", "data2.example.com"], []),  # its own has not registered yet
+        (["data1.data.lan", "data2.data.lan"], ["data1.data.lan"]),  # masters are of another domain
+        (["data1.data.lan", "data1.evil.lan"], ["data1.data.lan", "data1.evil.lan"]),  # drains and labels are refused
     ],
 )
-def test_a_node_is_found_by_the_names_of_its_host(name: str, wanted: list[str], is_it: bool) -> None:
-    assert yarn_nodes.is_named({"nodeHostName": name}, wanted) is is_it
+def test_a_nodemanager_of_another_domain_is_not_taken_for_a_host(
+    known: list[str], own: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(yarn_nodes.socket, "getfqdn", lambda: "master1.example.com")
+    nodes = [{"nodeHostName": name} for name in known]
+    assert [row["nodeHostName"] for row in yarn_nodes.of_host(nodes, ["data1", "10.0.0.1"])] == own
 
 
 # The action: a host module that answers from a list; nothing sleeps.

@@ -157,6 +157,13 @@ def test_a_node_whose_name_is_none_of_a_host_becomes_no_part_of_a_command(yarn: 
     assert yarn.state["commands"][-1] == ["-replaceLabelsOnNode", "data1=gpu"]
 
 
+def test_of_two_nodes_with_a_hosts_name_none_gets_the_label(yarn: Yarn) -> None:
+    yarn.has(nodes={"data1.data.lan": "", "data1.evil.lan": ""})
+    answer = yarn.run(data1="gpu")
+    assert "one node of data1, but has data1.data.lan and data1.evil.lan. No label was changed." in answer["msg"]
+    assert yarn.state["commands"] == []
+
+
 def test_a_nodemanager_that_has_just_started_is_waited_for(yarn: Yarn) -> None:
     yarn.has(nodes={"data1": ""}, later={"data1": "", "data2": ""})
     assert yarn.run(data1="gpu", data2="gpu")["changed"]

@@ -244,7 +244,7 @@ def minutes(seconds: float) -> str:
 
 
 def is_named(node: str, names: Sequence[str]) -> bool:
-    """Whether a node of YARN is that of a host with these names, as the module yarn_nodes_info decides it."""
+    """Whether a node of YARN may be that of a host with these names, by itself; among all nodes, of_host of the host's yarn_nodes decides."""
     return node in names or node.split(".")[0] in names
 
 

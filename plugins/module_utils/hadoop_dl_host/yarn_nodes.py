@@ -7,6 +7,7 @@ https://hadoop.apache.org/docs/r3.3.6/hadoop-yarn/hadoop-yarn-site/ResourceManag
 from __future__ import absolute_import, division, print_function
 
 import re
+import socket
 
 from . import yarn_cluster
 
@@ -89,10 +90,15 @@ def reporting(nodes):
     return sorted(set("%s" % node.get("nodeHostName") for node in heard if NAME.match("%s" % node.get("nodeHostName"))))
 
 
-def is_named(node, names):
-    """Whether it is the node of a host with one of these names; a name without a domain is enough."""
-    name = "%s" % node.get("nodeHostName")
-    return name in names or name.split(".")[0] in names
+def of_host(nodes, names):
+    """The nodes of a host with one of these names. A name without a domain means this host's domain, if YARN has a node of that: without Kerberos
+    anybody registers a NodeManager, such as data1.elsewhere."""
+    domain = "." + socket.getfqdn().partition(".")[2]
+    known = ["%s" % node.get("nodeHostName") for node in nodes]
+    own_names = set(names).union(name + domain for name in names)
+    if not set(known).intersection(own_names) and not any(name.endswith(domain) for name in known):
+        own_names.update(name for name in known if name.split(".")[0] in names)
+    return [node for node, name in zip(nodes, known) if name in own_names]
 
 
 def applications(address, node):

@@ -171,7 +171,7 @@ def yarn(yarn_query, login):
             nodes = yarn_nodes.cluster(addresses)[2]
     except (kerberos_login.NoLogin, yarn_nodes.Silent) as problem:
         return {"error": str(problem), "nodes": []}
-    own_nodes = [node for node in nodes if yarn_nodes.is_named(node, yarn_query["names"])]
+    own_nodes = yarn_nodes.of_host(nodes, yarn_query["names"])
     summaries = [dict(yarn_nodes.summary(node), reports=bool(yarn_nodes.reporting([node]))) for node in own_nodes]
     return {"error": None, "nodes": summaries}
 
