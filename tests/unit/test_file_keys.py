@@ -11,6 +11,7 @@ import json
 import os
 import pwd
 import shutil
+import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ import host_modules
 import pytest
 from ansible.module_utils.hadoop_dl_host import hadoop_files, key_formats
 from ansible_programs import REPOSITORY
+from interpreters import HOST_PYTHONS, UTILITIES, WITHOUT_ANSIBLE
 from test_exchange import NEVER, killed, module_main
 
 HERE = Path(__file__).parent / "hadoop"
@@ -470,3 +472,23 @@ def test_no_kill_loses_the_way_back_or_opens_a_file_to_others(host: Host, work: 
         run({})
         assert host.contents() == AS_BEFORE, point
     assert point >= 6
+
+
+ONE_KEY = """
+from ansible.module_utils.hadoop_dl_host import key_formats
+for path, key, value, data in (
+    ("a.xml", "b", "1", b"<configuration></configuration>"), ("a.cfg", "b", "1", b"c=2\\n"),
+    ("cdsw.conf", "B", "1", b"C=2\\n"), ("a.json", "runtimes.b", {"path": "p"}, b"{}"),
+):
+    form = key_formats.of(path)
+    changed = form.with_raw(data, key, form.written(key, value))
+    assert form.values(changed)[key] == value, changed
+    assert key not in form.values(form.with_raw(changed, key, None))
+"""
+
+
+@pytest.mark.parametrize("python", HOST_PYTHONS)
+def test_every_format_sets_and_removes_a_key_with_the_pythons_of_hosts(python: str) -> None:
+    command = [python, "-B", "-c", WITHOUT_ANSIBLE + ONE_KEY, UTILITIES]
+    completed = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert completed.returncode == 0, completed.stderr

@@ -44,7 +44,7 @@ def shell_raw(data, key):
 def shell_with(data, key, raw):
     """The line takes the place of the last one of the key; None removes every line of the key."""
     lines = data.decode("utf-8").splitlines()
-    places = [place for place, line in enumerate(lines) if (LINE.match(line) or [None] * 2)[1] == key]
+    places = [place for place, line in enumerate(lines) if LINE.match(line) and LINE.match(line).group(1) == key]
     if raw is None:
         lines = [line for place, line in enumerate(lines) if place not in places]
     elif places:
