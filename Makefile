@@ -35,8 +35,8 @@ test-long: $(VENV)/.complete ## what is slow and rarely breaks: see docs/develop
 lint unit molecule e2e: $(VENV)/.complete
 	scripts/check $@ $(ARGS)
 
-structure: $(VENV)/.complete ## what can be counted of the structure, and its limits
-	scripts/_run hadoop_dl_dev.structure $(ARGS)
+structure: $(VENV)/.complete ## layers and circles of imports
+	scripts/_run hadoop_dl_dev.structure
 
 release: $(VENV)/.complete ## the archive and the Ansible collection of this commit, with checksums, in .cache/release
 	@scripts/_run hadoop_dl_dev.release $(ARGS)
