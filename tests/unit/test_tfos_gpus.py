@@ -281,10 +281,42 @@ def test_what_the_script_says_is_a_hint(container: SimpleNamespace) -> None:
     assert ".." not in sentences[0]
 
 
-def test_the_device_of_a_gpu_is_the_one_with_its_minor_number() -> None:
-    """Not every driver counts them in the order of the bus."""
-    text = "<l><gpu><minor_number>1</minor_number></gpu><gpu><minor_number>0</minor_number></gpu></l>"
-    assert discovery.devices(text) == ["/dev/nvidia1", "/dev/nvidia0"]
+MINOR = "<minor_number>%s</minor_number>"
+RESET = "<gpu_reset_status><reset_required>%s</reset_required></gpu_reset_status>"
+ACTION = "<gpu_recovery_action>%s</gpu_recovery_action>"
+DEPRECATED = RESET % "Requested functionality has been deprecated"  # as 575.51.02 prints it
+
+
+@pytest.mark.parametrize(
+    ("card", "device"),
+    [
+        (MINOR % 1, "/dev/nvidia1"),  # not every driver counts them in the order of the bus
+        (MINOR % 0 + RESET % "No", "/dev/nvidia0"),
+        (MINOR % 0 + DEPRECATED + ACTION % "None", "/dev/nvidia0"),
+        (MINOR % 0 + ACTION % "Drain P2P", "/dev/nvidia0"),
+        ("", "has no minor number (nothing)"),
+        (MINOR % "N/A", "has no minor number (N/A)"),
+        (MINOR % "[GPU is lost]", "has no minor number ([GPU is lost])"),
+        (MINOR % 0 + RESET % "Yes", "must be reset first"),
+        (MINOR % 0 + DEPRECATED + ACTION % "Drain and Reset", "must be recovered first (Drain and Reset)"),
+        (MINOR % 0 + ACTION % "[GPU requires reset]", "must be recovered first ([GPU requires reset])"),
+    ],
+)
+def test_a_gpu_is_its_minor_numbers_device_unless_it_is_sick(card: str, device: str) -> None:
+    other = f"<gpu>{MINOR % 7}</gpu>"
+    first, second = discovery.devices(f"<log><gpu>{card}</gpu>{other}</log>")
+    assert (first[0] or first[1], second) == (device, ("/dev/nvidia7", None))
+
+
+def test_a_sick_gpu_is_named_and_the_others_keep_their_index(container: SimpleNamespace) -> None:
+    smi = container.tmp / "nvidia-smi"
+    smi.write_text(
+        smi.read_text()
+        .replace("<minor_number>%d</minor_number>", "<minor_number>%s</minor_number>")
+        .replace('(gpu["uuid"], index)', '(gpu["uuid"], index or "N/A")')
+    )
+    assert container.executor(1).gpus == ["1"]
+    assert "nvidia-smi lists 2 here; GPU 0 has no minor number (N/A); " in container.refused(1)
 
 
 # Cluster mode: the script runs on a data node.

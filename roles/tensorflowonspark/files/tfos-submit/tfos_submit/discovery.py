@@ -22,14 +22,29 @@ LIMIT = 60  # seconds for all of it: an nvidia-smi that hangs must not hold the 
 PATIENCE = 20  # of them for GPUs that the executor before has not released yet
 PLACES = "/usr/bin:/usr/local/bin:/usr/local/nvidia/bin"  # of nvidia-smi, where PATH has none
 DEVICE = "/dev/nvidia%s"
+# Recovery actions after which new work may start (docs.nvidia.com/deploy/a100-gpu-mem-error-mgmt).
+USABLE = ("None", "N/A", "Drain P2P")
 OWN = "deeplearning-programs/gpus"  # the executor's GPUs, for the nvidia-smi beside it
 # Seconds of a clock that nobody sets. Python 2.7 has no time.monotonic; times(2) counts from the start of the system as well.
 clock = getattr(time, "monotonic", lambda: os.times()[4])
 
 
+def device(gpu):
+    """The device path of a GPU, or "" and why it is no GPU for a job: what nvidia-smi -x -q prints of one that is lost or waits for a reset."""
+    minor = (gpu.findtext("minor_number") or "").strip()
+    if not minor.isdigit():
+        return "", "has no minor number (%s)" % (minor or "nothing")
+    action = (gpu.findtext("gpu_recovery_action") or "None").strip()
+    if action not in USABLE:
+        return "", "must be recovered first (%s)" % action
+    if (gpu.findtext("gpu_reset_status/reset_required") or "").strip() == "Yes":
+        return "", "must be reset first"
+    return DEVICE % minor, None
+
+
 def devices(text):
-    """Device paths of the GPUs, in nvidia-smi's order, which is that of CUDA_DEVICE_ORDER=PCI_BUS_ID."""
-    return [DEVICE % gpu.findtext("minor_number").strip() for gpu in ElementTree.fromstring(text).iter("gpu")]  # noqa: S314 (the driver's own answer)
+    """device() of the GPUs, in nvidia-smi's order, which is that of CUDA_DEVICE_ORDER=PCI_BUS_ID."""
+    return [device(gpu) for gpu in ElementTree.fromstring(text).iter("gpu")]  # noqa: S314 (the driver's own answer)
 
 
 def ask_driver():
@@ -56,12 +71,12 @@ def lock(path):
     return descriptor, None
 
 
-def take(paths, number):
-    """Indexes and descriptors of so many GPUs, or no GPU at all; and why the others are not free."""
+def take(found, number):
+    """found: of devices(). Indexes and descriptors of so many GPUs, or no GPU at all; and why the others are not free."""
     gpus, reasons = [], []
-    for index, path in enumerate(paths):
+    for index, (path, fault) in enumerate(found):
         if len(gpus) < number:
-            descriptor, reason = lock(path)
+            descriptor, reason = (None, "GPU %d %s" % (index, fault)) if fault else lock(path)
             if reason:
                 reasons.append(reason)
             else:
@@ -102,14 +117,14 @@ def main(number, executor):
     signal.alarm(LIMIT)
     end = clock() + PATIENCE
     try:
-        paths = devices(ask_driver())
-    except (IOError, OSError, ValueError, AttributeError, ElementTree.ParseError) as error:
-        paths, reasons = [], ["nvidia-smi gives no GPUs: %s" % error]
+        found = devices(ask_driver())
+    except (IOError, OSError, ValueError, ElementTree.ParseError) as error:
+        found, reasons = [], ["nvidia-smi gives no GPUs: %s" % error]
     else:
-        gpus, reasons = take(paths, number)
-        while not gpus and len(paths) >= number and clock() < end:
+        gpus, reasons = take(found, number)
+        while not gpus and len(found) >= number and clock() < end:
             time.sleep(1)
-            gpus, reasons = take(paths, number)
+            gpus, reasons = take(found, number)
         if gpus:
             if os.path.isdir(os.path.dirname(OWN)):
                 with open(OWN, "w") as output:
@@ -124,7 +139,7 @@ def main(number, executor):
             number,
             " is" if number == 1 else "s are",
             socket.gethostname(),
-            len(paths),
+            len(found),
             "".join("; " + reason for reason in reasons),
         )
     )
