@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import stat
 import subprocess
 import sys
@@ -117,6 +118,12 @@ def host(tmp_path: Path, program: Path) -> Iterator[SimpleNamespace]:
         yield host
 
 
+def as_in_a_terminal() -> None:
+    """A shell's background commands ignore SIGINT, and those of nohup SIGHUP: what a test starts must not depend on how the tests were started."""
+    for number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+
+
 def start(
     host: SimpleNamespace, *arguments: str, of_script: tuple[str, ...] = (), python: str = sys.executable
 ) -> subprocess.Popen[str]:
@@ -127,6 +134,7 @@ def start(
         stderr=subprocess.PIPE,
         text=True,
         cwd=host.tmp,
+        preexec_fn=as_in_a_terminal,
         env={**os.environ, "HOME": str(host.tmp), "SPARK_CONF_DIR": "/nowhere"},
     )
 
