@@ -215,3 +215,15 @@ def test_one_machine_under_two_names_is_refused() -> None:
 def test_a_batch_that_differs_between_hosts_is_refused() -> None:
     (problem,) = problems(make_host("data1", upgrade_batch=1), make_host("data2", upgrade_batch="50%"))
     assert problem.startswith("upgrade_batch must be the same for all hosts, but is 1 and 50%.")
+
+
+@pytest.mark.parametrize(
+    ("url", "other"),
+    [("http://mirror2:8900", "mirror2"), ("http://10.0.0.2:8900/", "mirror2"), ("http://cdn:8900", "")],
+)
+def test_a_mirror_at_the_address_of_another_host_is_refused(url: str, other: str) -> None:
+    """mirror1 would be filled, and mirror2 asked. The name service may have other names of mirror1."""
+    mirror = make_host("mirror1", ("mirror_host",), mirror_url=url)
+    found = problems(mirror, make_host("mirror2", ("edge_nodes",), mirror_url=url, ansible_host="10.0.0.2"))
+    text = f"mirror_url must be the address of a host in the group mirror_host, but {url} is that of {other}."
+    assert [problem.startswith(text) for problem in found] == ([True] if other else [])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
+from urllib.parse import urlsplit
 
 from hadoop_dl.data.host_facts import Nvidia
 from hadoop_dl.plan import gpu_layer
@@ -54,6 +55,22 @@ def inventory_problems(hosts: Sequence[Host]) -> list[str]:
         problems.append(
             f"upgrade_batch must be the same for all hosts, but is {' and '.join(sorted(batches))}. Set it once, for the group all."
         )
+    return problems + mirror_elsewhere(hosts)
+
+
+def mirror_elsewhere(hosts: Sequence[Host]) -> list[str]:
+    """One host would be filled, and another one asked. The name service may have more names of the mirror than the inventory."""
+    owners = {name: host for host in hosts for name in (host.name, str(host.variables.get("ansible_host", host.name)))}
+    problems = []
+    for host in hosts:
+        url = str(host.variables.get("mirror_url", ""))
+        own = host.variables.get("mirror_mode") != "external" and host.variables.get("mirror_server") != "none"
+        other = owners.get(urlsplit(url).hostname or "") if own and "mirror_host" in host.groups else None
+        if other and "mirror_host" not in other.groups:
+            problems.append(
+                f"mirror_url must be the address of a host in the group mirror_host, but {url} is that of {other.name}. "
+                "Correct the address or the group."
+            )
     return problems
 
 
