@@ -16,6 +16,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import python_files
 import yaml
 from ansible.module_utils.hadoop_dl_host import (
     host_kerberos,
@@ -36,12 +37,15 @@ from hadoop_dl.data import host_facts
 from hadoop_dl.plan import kerberos, make_plan
 from hadoop_dl.plan.model import Host
 
+PLUGIN = python_files.load(REPOSITORY / "plugins/modules/yarn_gpu_plugin.py")
+ENDED = "Failed to execute GPU device information detection script for 10 times, skip following executions."
 SECURE = {"hadoop.security.authentication": "kerberos"}
 
 
 @pytest.fixture
 def resource_manager() -> Iterator[tuple[str, list[str]]]:
-    """What a ResourceManager with hadoop.http.authentication.type=kerberos answers (3.3.6): 401 with Negotiate, then JSON. Its requests."""
+    """What YARN with hadoop.http.authentication.type=kerberos answers (3.3.6): 401 with Negotiate, then JSON; a NodeManager's GPU plugin is ended. Its
+    requests."""
     requests: list[str] = []
 
     class Handler(Quiet):
@@ -50,11 +54,12 @@ def resource_manager() -> Iterator[tuple[str, list[str]]]:
             requests.append(token)
             # Of SPNEGO (RFC 4178) around an AP-REQ: only the KDC's ticket for HTTP/localhost makes one this long.
             right = token.startswith("Negotiate YII") and len(token) > 500
-            self.send_response(200 if right else 401)
             if not right:
-                self.send_header("WWW-Authenticate", "Negotiate")
-            self.end_headers()
-            self.wfile.write(json.dumps({"apps": {"app": []}}).encode() if right else b"")
+                self.answer(401, b"", WWW_Authenticate="Negotiate")
+            elif self.path == PLUGIN.PATH:
+                self.answer(500, json.dumps({"RemoteException": {"message": ENDED}}).encode())
+            else:
+                self.answer(200, json.dumps({"apps": {"app": []}}).encode())
 
     with served(Handler) as address:
         yield address.replace("127.0.0.1", "localhost"), requests  # the KDC has a key for this name
@@ -234,6 +239,17 @@ def test_yarn_is_asked_with_the_ticket(realm: Realm, tmp_path: Path, resource_ma
     with logged_in(realm, tmp_path):
         assert yarn_cluster.applications([address]) == ([], None)
     assert requests[0] == ""  # without a ticket first: most clusters want none
+
+
+def test_what_is_behind_the_ticket_may_be_an_error(
+    realm: Realm, tmp_path: Path, resource_manager: tuple[str, list[str]]
+) -> None:
+    url = resource_manager[0] + PLUGIN.PATH
+    realm.keytab("HTTP/localhost")
+    assert PLUGIN.look(url)[0] == "silent"
+    with logged_in(realm, tmp_path):
+        state, words = PLUGIN.look(url)
+    assert (state, ENDED in words) == ("ended", True)
 
 
 def test_a_removal_asks_yarn_with_the_ticket(

@@ -30,7 +30,8 @@ NEGOTIATE = [
     str(LARGEST),
     "--silent",
     "--show-error",
-    "--fail",
+    "--write-out",
+    "\\n%{http_code}",
     "--negotiate",
     "--user",
     ":",
@@ -155,10 +156,15 @@ def amount(value):
 def negotiated(url):
     """The same with the ticket to which KRB5CCNAME points (SPNEGO). No library of Python's own has it; curl of RHEL 7 to 9 has."""
     answer = processes.run(NEGOTIATE + ["--max-time", str(TIMEOUT), url], TIMEOUT + 5)
+    body, _, status = answer.output.rpartition("\n")
+    cause = "HTTP status " + status if status in ("401", "403") else None
     if answer.problem:
         cause = answer.problem if answer.late or not answer.error else answer.error.splitlines()[-1]
+    if cause:
         raise Refused("%s requires a Kerberos ticket, and answers to curl --negotiate: %s" % (url.split("?")[0], cause))
-    return answer.output
+    if status != "200":
+        raise connections.HTTPError(url, int(status), "", {}, io.BytesIO(body.encode("utf-8")))
+    return body
 
 
 def entries(answer, outer, inner):
