@@ -78,7 +78,15 @@ def test_an_environment_that_an_application_names_is_needed(manager: Manager, bo
 
 
 @pytest.mark.parametrize(
-    ("status", "body"), [(403, b""), (200, b"<html>This is standby RM"), (200, {"no": "apps"}), (500, {})]
+    ("status", "body"),
+    [
+        *((403, b""), (200, b"<html>This is standby RM"), (200, {"no": "apps"}), (500, {})),
+        # A list in another form is not one without applications.
+        *(
+            (200, {"apps": apps})
+            for apps in ("many", ["x"], {"app": ["x"]}, {"list": [{}]}, {"app": {"applicationTags": [1]}})
+        ),
+    ],
 )
 def test_where_yarn_does_not_tell_all_stay(manager: Manager, status: int, body: Any) -> None:
     manager.status, manager.body = status, body
