@@ -122,10 +122,11 @@ def test_an_error_line_of_tensorflow_stands_beside_the_death_and_is_no_error_its
             False,
         ),
         ("Unable to load native-hadoop library for your platform", False),
+        ("Failed to fetch remote block.\nCaused by: java.lang.OutOfMemoryError: Java heap space", True),
     ],
 )
 def test_a_kill_that_yarn_warns_of_is_an_error(kill: str, is_reason: bool) -> None:
-    assert (kill[:40] in first_error(log(f"26/11/24 00:48:58 WARN YarnAllocator: {kill}"))) is is_reason
+    assert (kill[-40:] in first_error(log(f"26/11/24 00:48:58 WARN YarnAllocator: {kill}"))) is is_reason
 
 
 def test_the_only_error_is_one_although_it_mostly_follows_from_others() -> None:
@@ -138,6 +139,25 @@ def test_the_only_error_is_one_although_it_mostly_follows_from_others() -> None:
     assert first_error(text).endswith("Connection refused")
     other = log("26/11/24 00:48:59 ERROR Executor: it broke", container="container_1_0001_01_000003")
     assert first_error(text + other).endswith("it broke")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Client: Application diagnostics message: Application a failed 1 times due to AM Container for b exited with  exitCode: 13",
+        "ApplicationMaster: User application exited with status 2",
+        "Client: Exception\norg.apache.spark.SparkException: Application application_1_0011 finished with failed status",
+    ],
+)
+def test_that_a_job_failed_is_no_reason(words: str) -> None:
+    assert first_error(log(f"26/11/29 04:32:20 ERROR {words}")) == ""
+
+
+def test_an_interrupted_wait_follows_from_another_error() -> None:
+    """Spark 3.5.8, when the driver's heap is full."""
+    wait = log("26/11/29 04:35:36 ERROR X: Exception in task-result-getter-1", "java.lang.InterruptedException")
+    other = log("26/11/29 04:35:37 ERROR X: it broke")
+    assert first_error(wait + other).endswith("it broke")
 
 
 def test_a_connection_that_the_dead_executor_left_is_never_the_first_error() -> None:

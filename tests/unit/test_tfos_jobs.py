@@ -6,6 +6,7 @@ What `yarn` prints on standard output and error was seen of Hadoop 3.3.6, withou
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -17,7 +18,7 @@ from ansible.module_utils.hadoop_dl_host import kerberos_login
 from interpreters import HOST_PYTHONS
 from kdc import REALM, Realm
 from resource_manager import ADDRESS, NOT_ACTIVATED, RECORDED, Cluster, application, collected, gpus, write_settings
-from tfos_host import executable
+from tfos_host import executable, told
 from tfos_submit import applications, cli, login, outcome
 
 
@@ -103,6 +104,27 @@ def test_a_resource_manager_that_does_not_answer_is_named(host: SimpleNamespace)
     assert "web address (http://127.0.0.1:9) must answer, but does not" in completed.error
 
 
+def test_a_list_in_another_form_is_not_one_without_applications(host: SimpleNamespace) -> None:
+    host.yarn.answer = lambda path: {"apps": {"app": ["application_1_0001"]}}
+    completed = run(host, "jobs")
+    assert (completed.code, completed.output) == (outcome.NOT_READY, "")
+    assert "must answer, but does not" in completed.error
+
+
+@pytest.mark.parametrize(("mode", "state"), [("client", "SUCCEEDED (client mode)"), ("cluster", "SUCCEEDED")])
+def test_jobs_does_not_take_yarns_word_for_a_script_in_client_mode(
+    host: SimpleNamespace, mode: str, state: str
+) -> None:
+    tags = told("--deploy-mode", mode)["spark.yarn.tags"]
+    host.yarn.answer = Cluster(
+        application(1, "FINISHED", finalStatus="SUCCEEDED", applicationTags=tags),
+        application(2, "FINISHED", finalStatus="FAILED", applicationTags=tags),
+    ).answer
+    completed = run(host, "jobs")
+    assert re.findall(r"  (FAILED|SUCCEEDED.*?)  ", completed.output) == ["FAILED", state]
+    assert ("also if the script failed" in completed.error) is (mode == "client")
+
+
 @pytest.mark.parametrize("arguments", [["./jobs"], ["--executors", "1", "jobs"]])
 def test_a_script_that_has_a_commands_name_is_a_script(monkeypatch: pytest.MonkeyPatch, arguments: list[str]) -> None:
     monkeypatch.setattr(cli, "run", lambda options: options.script)
@@ -155,6 +177,20 @@ def test_logs_of_a_script_in_client_mode_name_the_error_although_yarn_reports_a_
     assert completed.code == outcome.OK
     assert "YARN reports SUCCEEDED: in client mode, also if the script failed." in completed.error
     assert "ZeroDivisionError: größer" in completed.error
+
+
+def test_logs_of_a_script_in_client_mode_name_no_consequence_as_the_reason(host: SimpleNamespace) -> None:
+    """The driver's heap was full (Spark 3.5.8): its executor says only that the driver has gone."""
+    host.yarn.answer = Cluster(application(1, "FINISHED", finalStatus="SUCCEEDED")).answer
+    gone = (
+        "26/11/29 04:35:10 INFO YarnClientSchedulerBackend: Driver now available: edge1:46211\n"
+        "26/11/29 04:35:37 ERROR ChunkFetchRequestHandler: Error sending result ChunkFetchSuccess\n"
+        "java.io.IOException: Broken pipe\n"
+    )
+    yarn_prints(host, collected(("container_1795503116011_0001_01_000002", "data1", "stderr", gone)))
+    assert run(host, "logs", NAME).error == (
+        "tfos-submit: no executor failed. In client mode, what the script printed is where it ran, and YARN has none of it.\n"
+    )
 
 
 def test_logs_of_one_that_yarn_has_forgotten_are_in_hdfs(host: SimpleNamespace) -> None:

@@ -317,6 +317,29 @@ def test_a_job_that_fails_exits_with_1_and_explains(host: SimpleNamespace) -> No
     assert "logs -applicationId application_1_0001" in (host.tmp / "yarn.log").read_text()
 
 
+def test_what_the_script_prints_in_client_mode_is_read(host: SimpleNamespace) -> None:
+    """Spark gives the script one stream for both: spark-submit's standard output."""
+    sentence = "train.py: error: argument --epochs: invalid int value: 'many'"
+    host.spark_submit(f'echo "{sentence}"; printf "no end of line"; exit 2')
+    completed = submit(host)
+    assert completed.output == sentence + "\nno end of line"
+    assert "hint: The script refused its arguments: argument --epochs: invalid int value: 'many'" in completed.error
+    assert f"the first error: the driver: {sentence}" in completed.error
+
+
+@pytest.mark.parametrize(
+    ("end", "status", "hint"),
+    [("exit 139", 139, "Native code ended"), ("kill -9 $$", 137, "killed with signal 9"), ("exit 3", None, "")],
+)
+def test_a_signal_that_ended_the_script_is_the_first_error(
+    host: SimpleNamespace, end: str, status: int | None, hint: str
+) -> None:
+    host.spark_submit(f"echo '[0, 1]'; {end}")
+    error = submit(host).error
+    assert (f"the first error: the driver: User application exited with status {status}" in error) is bool(status)
+    assert hint in error
+
+
 def test_missing_executors_end_the_application(host: SimpleNamespace) -> None:
     host.yarn.application = app(containers=2)
     host.yarn.nodes = [{**gpu_node("data1", 0), "availMemoryMB": 512}]

@@ -8,7 +8,7 @@ import time
 
 from ansible.module_utils.hadoop_dl_host.text_columns import columns, write
 
-from tfos_submit.first_error import first_error
+from tfos_submit.first_error import errors
 from tfos_submit.hints import say_causes
 from tfos_submit.logs import NO_LOGS, collected_logs, live_logs
 from tfos_submit.outcome import FAILED, OK, say
@@ -18,6 +18,7 @@ from tfos_submit.yarn import ENDED, WAITING, gpus_of, number
 LAST = 10  # ended applications that are listed
 PAUSE = 4  # seconds between two questions for logs that YARN still collects
 CLIENT_MODE = r"deploy\.yarn\.ExecutorLauncher|Driver now available"  # only then in a log of Spark's master
+CLIENT = "SUCCEEDED (client mode)"
 COLLECTING = ("NOT_START", "RUNNING", "RUNNING_WITH_FAILURE")
 TITLES = ("APPLICATION", "NAME", "STATE", "QUEUE", "AGE", "CONTAINERS", "GPUS", "TRACKING")
 
@@ -31,7 +32,10 @@ def jobs(options, manager, yarn, user):
     living = [app for app in apps if app not in old_apps]
     living.sort(key=lambda app: (app.get("state") in WAITING, number(app)))
     if apps:
-        write("\n".join(columns([TITLES] + [row(app, time.time()) for app in living + old_apps[:LAST]])) + "\n")
+        cells = [row(app, time.time()) for app in living + old_apps[:LAST]]
+        write("\n".join(columns([TITLES] + cells)) + "\n")
+        if any(CLIENT in line[2] for line in cells):
+            say("%s: YARN reports this also if the script failed. tfos-submit logs APPLICATION shows why." % CLIENT)
     else:
         say("YARN has no application of %s." % user)
     return OK
@@ -41,10 +45,11 @@ def row(app, now):
     """The cells of an application. now: seconds since 1970."""
     is_over = app.get("state") in ENDED
     start_time = int(app.get("startedTime") or 0) // 1000
+    state = app.get("finalStatus") if app.get("state") == "FINISHED" else app.get("state")
     return (
         app.get("id"),
         re.sub(r"\s+", " ", app.get("name") or "")[:24],
-        app.get("finalStatus") if app.get("state") == "FINISHED" else app.get("state"),
+        CLIENT if state == "SUCCEEDED" and "client-mode" in (app.get("applicationTags") or "").split(",") else state,
         app.get("queue"),
         age(max(0, int(now) - start_time)) if start_time else "-",
         "-" if is_over else max(0, int(app.get("runningContainers", 0))),
@@ -81,10 +86,12 @@ def logs(options, manager, yarn, user):
     write(text.rstrip("\n") + "\n")
     is_client = re.search(CLIENT_MODE, text)
     if application.get("finalStatus") != "SUCCEEDED":
-        say_causes("", text)
-    elif is_client and first_error(text):
+        say_causes("", "", text)
+    elif is_client and errors(text, anything=False):
         say("YARN reports SUCCEEDED: in client mode, also if the script failed. If it did, this is why:")
-        say_causes("", text)
+        say_causes("", "", text)
+    elif is_client:
+        say("no executor failed. In client mode, what the script printed is where it ran, and YARN has none of it.")
     return OK
 
 

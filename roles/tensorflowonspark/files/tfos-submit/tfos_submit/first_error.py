@@ -22,7 +22,8 @@ NATIVE = re.compile(
     r"^(?:terminate called|# A fatal error has been detected by the Java|# There is insufficient memory|Fatal Python error|"
     r"\*\*\* Error in|double free|free\(\): invalid|malloc\(\): |corrupted |.*: symbol lookup error: |"
     r".*error while loading shared libraries: |.*\(required by |(?:\S+: line \d+: .*)?(?:Segmentation fault|Illegal instruction|Aborted)\b|"
-    r"(?:java\.lang\.|# java\.lang\.)OutOfMemoryError)"
+    r"User application exited with status|"
+    r"(?:Caused by: |# )?java\.lang\.OutOfMemoryError)"
 )
 # TensorFlow's own log: of F the process ends; E is printed by healthy processes as well.
 TENSORFLOW = re.compile(r"^(?:\S+ [\d:.]+: ([EF])|([EF])\d{4} [\d:.]+ +\d+) (\S+:\d+\] .*)")
@@ -33,14 +34,15 @@ KILL = re.compile(
 # Never a reason: what is said when the job is ended, or of an error that is printed elsewhere.
 EMPTY = re.compile(
     r"RECEIVED SIGNAL|self-exiting|[Dd]river .*(?:disassociated|disconnected|commanded)|Driver terminated|Shutdown hook|"
-    r"aborting job|User application exited|TaskKilled|requests? outstanding when connection|Exit (?:status|code):? (?:is )?143(?!.*beyond)"
+    r"aborting job|User application exited with(?! status 1(?:29|[3-5]\d))|TaskKilled|requests? outstanding when connection|"
+    r"Exit (?:status|code):? (?:is )?143(?!.*beyond)|finished with failed status|exited with +exitCode: 1[0-6]\b"
 )
 # What an executor says because another one failed: the reason only if there is no other error.
 CONSEQUENCES = re.compile(
     r"Connection (?:reset|refused)|Failed to connect to|Broken pipe|EOFError|EOFException|BlockManager|Horovod has been shut down|Job aborted due to|"
     r"Python worker exited unexpectedly|check for exceptions on other nodes|ExecutorLostFailure|Max number of executor failures|"
     r"Lost executor .*(?:[Ss]lave lost|worker lost|disassociated|heartbeat)|waiting for reservations|Uncaught exception in thread|"
-    r"User class threw exception|Exception thrown in awaitResult:?$"
+    r"User class threw exception|Exception thrown in awaitResult:?$|InterruptedException"
 )
 # They say that a process died, not why: TensorFlow's last error line stands beside them.
 SYMPTOMS = re.compile(
@@ -58,13 +60,13 @@ def first_error(text):
     return "%s%s: %s" % (place, " at " + when if when else "", first.words[:500] + beside(first, text))
 
 
-def errors(text):
-    """Those that may be the reason, the first one first; consequences only if there is nothing else."""
+def errors(text, anything=True):
+    """Those that may be the reason, the first one first; consequences only if there is nothing else, or never."""
     everything = [error for container in containers(text) for error in errors_of(container)]
     reasons = [error for error in everything if not CONSEQUENCES.search(error.words)]
     # Of the same second, the driver's own is the consequence; in a container the lines are in order.
     return sorted(
-        reasons or everything,
+        reasons or everything if anything else reasons,
         key=lambda error: (error.when or "~", not error.container or bool(re.search(DRIVER, error.container))),
     )
 
@@ -146,7 +148,7 @@ def error_at(lines, number):
 def native(lines):
     """A native death with the lines that say which."""
     more = [line for line in lines[1:] if re.match(r"^\s+what\(\):|^#\s+(?:SIG|[CVJj]\s+\[)", line)]
-    return " ".join(line.strip(" #") for line in [lines[0]] + more)
+    return " ".join(line.strip(" #") for line in [re.sub(r"^Caused by: ", "", lines[0])] + more)
 
 
 def joined(lines):

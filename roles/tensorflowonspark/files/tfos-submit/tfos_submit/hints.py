@@ -64,9 +64,9 @@ def sentence(row, match):
     return " ".join(part.format(*match.groups()) for part in (row.cause, row.step) if part)
 
 
-def say_causes(text, logs):
-    """Print the hint for what was said and logged, and the first error. text: of Spark. logs: as `yarn logs` prints them."""
-    everything = text.rstrip("\n") + "\n" + logs
+def say_causes(log, output, logs):
+    """Print the hint and the first error. log and output: what the driver printed here. logs: as `yarn logs` prints them."""
+    everything = "%s\nLogType:stdout\n%s\n%s" % (log, output, logs)
     for line in hints(everything):
         say("hint: " + line)
     first = first_error(everything)

@@ -3,13 +3,13 @@
 
 from __future__ import absolute_import, division, print_function
 
-import collections
 import ctypes
 import io
 import os
 import re
 import signal
 import subprocess
+import sys
 import threading
 import time
 
@@ -26,6 +26,7 @@ from tfos_submit.yarn import ENDED, YarnCommand, applications
 
 LIBC = ctypes.CDLL(None)
 DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of prctl(2)
+TAIL = 100000  # bytes of what spark-submit printed are kept
 
 
 def begin():
@@ -42,7 +43,7 @@ class Job(object):
         self.options, self.command, self.variables = options, command, variables
         self.tag, self.manager, self.login = tag, manager, login
         self.yarn = YarnCommand(hadoop.get("HADOOP_HOME", ""), variables)
-        self.tail = collections.deque(maxlen=400)
+        self.tails = {"stderr": b"", "stdout": b""}  # Spark's log; in client mode all that the script prints
         self.application = None
         self.logs = ""
         self.process = None
@@ -50,18 +51,27 @@ class Job(object):
 
     def start(self):
         self.process = subprocess.Popen(
-            self.command, env=self.variables, stdin=open(os.devnull), stderr=subprocess.PIPE, preexec_fn=begin
+            self.command,
+            env=self.variables,
+            stdin=open(os.devnull),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            preexec_fn=begin,
         )
-        reader = threading.Thread(target=self.read)
-        reader.daemon = True
-        reader.start()
-        return reader
+        readers = [threading.Thread(target=self.read, args=(name,)) for name in sorted(self.tails)]
+        for reader in readers:
+            reader.daemon = True
+            reader.start()
+        return readers
 
-    def read(self):
-        for line in iter(self.process.stderr.readline, b""):
-            text = line.decode("utf-8", "replace")
-            self.tail.append(text)
-            tell(line)
+    def read(self, name):
+        source, sink = getattr(self.process, name), getattr(sys, name)
+        for chunk in iter(lambda: os.read(source.fileno(), 65536), b""):
+            self.tails[name] = (self.tails[name] + chunk)[-TAIL:]
+            tell(chunk, sink)
+
+    def said(self, name):
+        return self.tails[name].decode("utf-8", "replace")
 
     def look(self):
         """Ask YARN about the application; without an answer the name that Spark prints is kept."""
@@ -69,7 +79,7 @@ class Job(object):
         if application:
             self.application = application
         elif self.application is None:
-            match = re.search(r"Submitted application (application_\d+_\d+)", "".join(list(self.tail)))
+            match = re.search(r"Submitted application (application_\d+_\d+)", self.said("stderr"))
             if match:
                 self.application = {"id": match.group(1)}
                 say(
@@ -80,7 +90,7 @@ class Job(object):
 
     def run(self):
         """Until the job ends or is ended; returns the exit status."""
-        reader = self.start()
+        readers = self.start()
         reason = None
         try:
             verdict = self.wait()
@@ -92,7 +102,8 @@ class Job(object):
         finally:  # whatever happened on the way here
             if self.process.poll() != 0:
                 self.end()
-            reader.join(10)
+            for reader in readers:
+                reader.join(10)
         if not self.logs and self.application and self.reads_logs(verdict):
             self.logs = self.collect()
         if self.in_cluster and verdict in (OK, FAILED):
@@ -198,6 +209,9 @@ class Job(object):
             say("the ends of the containers' logs:\n%s" % short)
         elif self.application:
             say(NO_LOGS % ((self.application["id"],) * 2))
-        say_causes("".join(self.tail), logs)
+        status = self.process.returncode
+        killed = verdict == FAILED and (status < 0 or status > 128)  # what Spark then says in the master's log alone
+        end = "User application exited with status %d" % (128 - status if status < 0 else status) if killed else ""
+        say_causes(self.said("stderr") + "\n" + end, self.said("stdout"), logs)
         if verdict == FAILED:
             say("the job failed%s." % (" (%s)" % self.application["id"] if self.application else "; YARN never saw it"))

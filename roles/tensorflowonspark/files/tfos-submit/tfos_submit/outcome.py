@@ -16,9 +16,9 @@ def say(text):
     tell("tfos-submit: %s\n" % text)
 
 
-def tell(text):
+def tell(text, stream=None):
     """On standard error, if anybody still reads it: the job is ended also after the terminal."""
     try:
-        write(text, sys.stderr)
+        write(text, stream or sys.stderr)
     except (IOError, OSError):
         return

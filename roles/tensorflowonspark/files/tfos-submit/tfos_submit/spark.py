@@ -55,8 +55,8 @@ def properties(options, environment, hadoop, tag, user=None, version=None):
         ("spark.master", "yarn"),
         ("spark.submit.deployMode", options.deploy_mode),
         ("spark.app.name", options.name or os.path.basename(options.script)),
-        # By the second one, hosts keep an environment while an application waits for it in a queue.
-        ("spark.yarn.tags", "%s,%s" % (tag, mark(environment))),
+        # By the second one, hosts keep an environment while an application waits for it in a queue. By the third, jobs knows the mode.
+        ("spark.yarn.tags", "%s,%s,%s-mode" % (tag, mark(environment), options.deploy_mode)),
         ("spark.yarn.maxAppAttempts", "1"),
         ("spark.dynamicAllocation.enabled", "false"),
         ("spark.speculation", "false"),

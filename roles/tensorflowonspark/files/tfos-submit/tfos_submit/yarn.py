@@ -8,7 +8,16 @@ import re
 
 from ansible.module_utils.hadoop_dl_host import processes
 from ansible.module_utils.hadoop_dl_host.user_environment import NotReady
-from ansible.module_utils.hadoop_dl_host.yarn_cluster import NO_ANSWER, Refused, amount, ask, entries, rows, text
+from ansible.module_utils.hadoop_dl_host.yarn_cluster import (
+    NO_ANSWER,
+    Refused,
+    amount,
+    ask,
+    entries,
+    every_row,
+    rows,
+    text,
+)
 
 from tfos_submit.outcome import say
 
@@ -84,7 +93,9 @@ class ResourceManager(object):
     def applications_of(self, user):
         """Every application of the user that YARN remembers, as mappings of its answer. Raises NotReady if none answers."""
         answer = self.get("/apps?user=" + quote(user))
-        if answer is None:
+        try:
+            every_row(answer, "apps", "app")
+        except NO_ANSWER:
             raise NotReady(
                 "the ResourceManager's web address (%s) must answer, but does not. Try: yarn application -list"
                 % self.place()
@@ -132,6 +143,7 @@ def applications(answer):
 
 def application_row(row):
     names = ("name", "user", "queue", "state", "finalStatus", "diagnostics", "trackingUrl", "logAggregationStatus")
+    names += ("applicationTags",)
     values = dict((name, text(row.get(name))) for name in names)
     values["id"] = text(row.get("id"), r"application_\d+_\d+")
     values.update((name, amount(row.get(name))) for name in ("startedTime", "finishedTime", "runningContainers"))
