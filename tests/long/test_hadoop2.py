@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 
@@ -102,3 +103,15 @@ def test_without_its_settings_a_sites_spark_is_uploaded() -> None:
     _, output = site_spark.ask(CLUSTER, "SPARK_CONF_DIR=/nowhere tfos-submit")
     assert "falling back to uploading libraries under SPARK_HOME" in output, output
     assert re.search(r"EXECUTOR /\S+/container_\S+/pyspark.zip/pyspark/__init__.py 2\.4\.8 1\.15\.0 -", output), output
+
+
+@pytest.mark.usefixtures("_spark_of_the_site")
+def test_tensorflow_1_4_is_chosen_for_a_sites_spark_and_trains_with_it() -> None:
+    """The white paper's cluster has Spark 2.2 of CDH; this one has 2.3. CUDA 8.0, which the form for GPUs needs, is not here."""
+    site_spark.activate(CLUSTER, "2.3.4")
+    request = {"spark_home": site_spark.HOME, "deeplearning_request": {"tensorflow": "1.4", "gpu": "none"}}
+    play(CLUSTER, "site.yml", "-e", json.dumps(request))
+    current = nodes.execute(CLUSTER.container("data1"), "readlink", "/opt/deeplearning/current")
+    assert f"/{PAPER}-" in current
+    for mode in ("client", "cluster"):
+        hadoop_clusters.train(CLUSTER, mode)

@@ -123,10 +123,11 @@ def test_the_sites_own_spark_decides_for_hosts_that_lack_it_too() -> None:
         return plan.make_plan([make_host(node=node, **site), edge], REPOSITORY)
 
     for tensorflow in ("1.15", "1.4"):
-        plan_ = made({"tensorflow": tensorflow})
-        assert plan_.problems == []
-        forms = {f"tf{tensorflow}-spark2-py27-el7", f"tf{tensorflow}-spark2-cpu-py27-el7"}
-        assert {host["stack"]["name"] for host in plan_.hosts.values()} <= forms
+        for gpu, forms in (({}, {"", "-cpu"}), ({"gpu": "none"}, {"-cpu"})):
+            plan_ = made({"tensorflow": tensorflow, **gpu})
+            assert plan_.problems == []
+            names = {f"tf{tensorflow}-spark2{form}-py27-el7" for form in forms}
+            assert {host["stack"]["name"] for host in plan_.hosts.values()} <= names
     (problem,) = made(STACK).problems
     assert problem.startswith(
         f"edge1: {STACK}: A stack for Spark 3 does not serve Spark 2; the site's Spark 2.4.0 (spark_home) is installed"
