@@ -43,16 +43,30 @@ def part(answer: plan_model.Plan) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("stack", "node", "driver", "cuda", "cudnn"),
     [
-        ("tf1.15-py27-el7", changed(), "470.82.01", "10.0", "7.6.5.32"),
-        ("tf2.4-py38-el8", el8(), "580.178.04", "11.0", "8.0.5.39"),
-        ("tf2.11-py39", el8(), "580.178.04", "11.2", "8.1.1.33"),
+        ("tf1.15-py27-el7", changed(), "470.82.01", "10.0.130", "7.6.5.32"),
+        ("tf2.4-py38-el8", el8(), "580.178.04", "11.0.3", "8.0.5.39"),
+        ("tf2.11-py39", el8(), "580.178.04", "11.2.2", "8.1.1.33"),
     ],
 )
 def test_a_bare_host_with_gpus_gets_what_its_stack_decides(
     stack: str, node: dict[str, Any], driver: str, cuda: str, cudnn: str
 ) -> None:
+    """To the last number: a host that is installed a year later gets the same."""
     answer = made(host(node, deeplearning_request=stack, **ACCEPTED))
-    assert part(answer) == layer(driver, cuda, cudnn)
+    toolkit = cuda.rpartition(".")[0]
+    assert part(answer) == layer(driver, toolkit, cudnn)
+    assert answer.hosts["data1"]["gpu"]["cuda_package_versions"] == {toolkit: cuda}
+
+
+def test_the_release_of_a_toolkit_is_the_sites_if_it_names_one() -> None:
+    named = {"cuda_package_versions": {"10.0": "10.0.130-2"}}
+    for pins, releases in (
+        (named, named),
+        ({"cuda_versions": ["10.0"], **named}, named),
+        ({"cuda_versions": ["10.0"]}, {}),
+    ):
+        gpu = made(host(**ACCEPTED, **pins)).hosts["data1"]["gpu"]
+        assert {name: gpu[name] for name in ("cuda_package_versions",) if name in gpu} == releases
 
 
 @pytest.mark.parametrize(
@@ -146,6 +160,7 @@ def test_what_this_project_installed_stays_and_is_looked_after() -> None:
     node["deeplearning"]["receipts"] = {role: damaged_receipt for role in gpu_stack.ROLES[:3]}
     answer = made(host(node, **ACCEPTED))
     assert part(answer) == layer("460.91.03", "10.0", "7.6.4.38")
+    assert "cuda_package_versions" not in answer.hosts["data1"]["gpu"], "a repair changes no release"
     assert {row.reason for row in gpu_rows(answer).values()} == {damaged_receipt["problem"]}
 
 
@@ -160,6 +175,7 @@ def test_the_libraries_of_the_stack_before_stay_for_its_environment() -> None:
         "cuda_versions": ["10.0", "11.2"],
         "cudnn_versions": [{"version": "7.6.5.32", "cuda": "10.0"}, {"version": "8.1.1.33", "cuda": "11.2"}],
     }
+    assert answer.hosts["data1"]["gpu"]["cuda_package_versions"] == {"11.2": "11.2.2"}
 
 
 @pytest.mark.parametrize(

@@ -171,6 +171,12 @@ class Driver(GpuPart):
         return {"nvidia_driver_version": version, **gpu_layer.limits(case.facts)}
 
 
+class Cuda(GpuPart):
+    def inputs(self, case: Case) -> Json:
+        releases = gpu_stack.toolkit_releases(case.gpu_host)
+        return super().inputs(case) | ({"cuda_package_versions": releases} if releases else {})
+
+
 class Cudnn(GpuPart):
     def inputs(self, case: Case) -> Json:
         source = gpu_stack.cudnn_source(case.gpu_host)
@@ -336,7 +342,7 @@ COMPONENTS: dict[str, Component] = {
     for component in (
         Mirror("mirror", ("mirror_host",), ("mirror",)),
         Driver("nvidia_driver", gpu_layer.GROUPS, ("nvidia_driver",)),
-        GpuPart("cuda", gpu_layer.GROUPS, ("cuda",)),
+        Cuda("cuda", gpu_layer.GROUPS, ("cuda",)),
         Cudnn("cudnn", gpu_layer.GROUPS, ("cudnn",)),
         GpuPart("nccl", gpu_layer.GROUPS, ("nccl",)),
         GpuCheck("gpu_check", gpu_layer.GROUPS, ("gpu_check",)),

@@ -220,6 +220,19 @@ def exact(role: str, required: str, cuda: str) -> str | None:
     return None
 
 
+def toolkit_releases(host: GpuHost) -> dict[str, str]:
+    """Exact releases of toolkits: the site's, and for those that the stacks decide the last one, so hosts of later days get the same.
+
+    A toolkit that this project installed keeps its release.
+    """
+    named = dict(host.variables.get("cuda_package_versions") or {})
+    if host.variables.get("cuda_versions") is not None:
+        return named
+    new = set(versions(requested("cuda", host))) - set(host.facts.managed.cuda)
+    rows = load().rows("cuda", "toolkits")
+    return {row["version"]: row["latest_update"] for row in rows if row["version"] in new} | named
+
+
 def cudnn_source(host: GpuHost) -> str | None:
     """Where cuDNN comes from: what the site set, else the archive if NVIDIA has no package; None for the role's default."""
     archives = {row["version"] for row in load().rows("cuda", "cudnn") if "archive_only" in row}
