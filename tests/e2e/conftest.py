@@ -8,13 +8,14 @@ from collections.abc import Callable
 import pytest
 
 from hadoop_dl_dev.demo import images, nodes
-from hadoop_dl_dev.demo.cluster import Cluster, existing, has_kerberos
+from hadoop_dl_dev.demo.cluster import Cluster, check_checkout, existing, has_kerberos
 
 
 @pytest.fixture(scope="session")
 def cluster() -> Cluster:
     name = os.environ.get("E2E_CLUSTER", Cluster.name)
     containers = existing(name)
+    check_checkout(containers)
     cluster = Cluster(os.environ.get("E2E_STACK", Cluster.stack), name=name, kerberos=has_kerberos(name))
     missing_hosts = [host for host in cluster.hosts if cluster.container(host) not in containers]
     assert not missing_hosts, (

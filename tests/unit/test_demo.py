@@ -479,7 +479,11 @@ def test_the_demo_of_another_checkout_is_named_and_stays(
     monkeypatch.setattr(images, "REPOSITORY", tmp_path / "ours")
     write_script(tmp_path / "theirs/scripts/demo", "")
     (tmp_path / "checkout").write_text(f"{tmp_path}/theirs", encoding="utf-8")
-    for act in (lambda: cluster.down("demo"), lambda: cluster.check_nodes(cluster.Cluster())):
+    for act in (
+        lambda: cluster.down("demo"),
+        lambda: cluster.check_nodes(cluster.Cluster()),
+        lambda: cluster.recorded("demo"),
+    ):
         with pytest.raises(DemoError, match=f"demo-data1 .* another checkout, {tmp_path}/theirs"):
             act()
     assert all(call.startswith("ps ") for call in calls())

@@ -323,9 +323,10 @@ def remove_downloads() -> list[str]:
 
 def recorded(name: str) -> Cluster:
     """The cluster of that name as it was made."""
+    containers = existing(name)
+    check_checkout(containers)
     path = images.CACHE / "clusters" / name / "stack"
     stack = path.read_text(encoding="utf-8").strip() if path.exists() else Cluster.stack
-    containers = existing(name)
     data_nodes = sum(container.startswith(f"{name}-data") for container in containers)
     cdsw = label(name, workbench.NAME, CDSW)
     hadoop, gpu_nodes = label(name, "master1", HADOOP), label(name, "master1", GPU_NODES)
