@@ -20,6 +20,19 @@ import storage
 HIDDEN, STEPS, BATCH = 64, 400, 128
 
 
+def check_brokers(servers):
+    """End if none of host:port,host:port takes a connection: to TensorFlow's readers that is an empty topic."""
+    problems = []
+    for server in servers.split(","):
+        host, _, port = server.strip().rpartition(":")
+        try:
+            socket.create_connection((host, int(port)), 10).close()
+            return
+        except (OSError, IOError, ValueError) as error:  # socket.error of Python 2 is an IOError
+            problems.append("%s: %s" % (server, error))
+    raise SystemExit("no broker of Kafka answers at %s. Check --brokers." % ", ".join(problems))
+
+
 def load_contrib(tf):
     """Load the Kafka reader of TensorFlow 1.15 so that it uses its own functions; without this it crashes on RHEL 8 and later.
 
@@ -95,6 +108,7 @@ def main():
     arguments = parser.parse_args()
 
     start_time = time.time()
+    check_brokers(arguments.brokers)
     tf = storage.tensorflow()
     rows = read_contrib(tf, arguments) if tf.__version__.startswith("1.") else read_io(arguments)
     rows = [row.decode("ascii") for row in rows]

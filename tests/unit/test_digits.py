@@ -8,6 +8,7 @@ import hashlib
 import importlib
 import json
 import shutil
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -301,3 +302,13 @@ def test_a_stack_whose_tensorflow_does_not_know_hdfs_uses_hadoops_command(
     assert storage.held_out(tf, home + "/digits") == digits.lines()[:1]
     storage.remove(tf, home + "/model")
     assert not storage.exists(tf, home + "/model/finished")
+
+
+def test_a_broker_that_does_not_answer_is_no_empty_topic(storage: ModuleType) -> None:
+    """TensorFlow's readers tell the two apart in no way."""
+    check = importlib.import_module("kafka_train").check_brokers
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+        check(f"127.0.0.1:9, {address}")
+    with pytest.raises(SystemExit, match=f"no broker of Kafka answers at {address}: .*refused"):
+        check(address)

@@ -34,8 +34,11 @@ from resource_manager import ADDRESS, write_settings
 from test_plan import REPOSITORY, changed_node, make_host
 
 from hadoop_dl.data import host_facts
+from hadoop_dl.data.compat import Compat
+from hadoop_dl.data.stacks import Stack, load_stack
 from hadoop_dl.plan import kerberos, make_plan
 from hadoop_dl.plan.model import Host
+from hadoop_dl.resolver.rules.keras_and_io import kafka_logins
 
 PLUGIN = python_files.load(REPOSITORY / "plugins/modules/yarn_gpu_plugin.py")
 ENDED = "Failed to execute GPU device information detection script for 10 times, skip following executions."
@@ -306,10 +309,12 @@ def test_the_realm_is_read_where_krb5_reads_it(tmp_path: Path) -> None:
         assert host_kerberos.setting(system, ["/etc/krb5.conf"], "default_realm") == realm
 
 
-def planned(tmp_path: Path, group: str, variables: dict[str, Any], **tree: Any) -> tuple[list[str], list[str]]:
+def planned(
+    tmp_path: Path, group: str, variables: dict[str, Any], stack: Stack | None = None, **tree: Any
+) -> tuple[list[str], list[str]]:
     facts = SimpleNamespace(kerberos=host_facts.read(host_facts.Kerberos, host_with(tmp_path, **tree)))
     host = Host("h1", (group,), variables, facts)  # type: ignore[arg-type]
-    return list(kerberos.problems(host)), list(kerberos.warnings(host))
+    return list(kerberos.problems(host)), list(kerberos.warnings(host, stack or load_stack("tf2.21-py311")))
 
 
 LOGIN = {"hadoop_principal": "deeplearning@SITE.EXAMPLE", "hadoop_keytab": "/etc/d.keytab"}
@@ -321,6 +326,27 @@ def test_the_plan_names_what_a_host_of_a_secure_cluster_lacks(tmp_path: Path) ->
     assert "/etc/krb5.conf is missing or has no default_realm" in problems[0]
     assert "has no kinit, klist" in problems[1]
     assert "hadoop_principal and hadoop_keytab are not set" in problems[2]
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("tf2.15-cpu-py3-el9", "tensorflow-io 0.36.0 logs in with PLAIN, SCRAM or OAUTHBEARER, not with Kerberos"),
+        ("tf1.15-cpu-py27-el7", "tensorflow 1.15.0 logs in with PLAIN, not with Kerberos"),
+        ("tf2.21-tfos-cpu-py311", ""),  # it does not read Kafka
+    ],
+)
+def test_the_plan_warns_of_a_reader_of_kafka_that_has_no_kerberos(tmp_path: Path, name: str, words: str) -> None:
+    _, warnings = planned(tmp_path, "edge_nodes", LOGIN, load_stack(name), **GOOD)
+    assert bool(words) is bool(warnings)
+    assert not words or (words in warnings[0] and "Spark's Kafka source" in warnings[0])
+
+
+@pytest.mark.parametrize("part", [{"tensorflow_io": "0.36.0"}, {"tensorflow_io": "0.17.0"}, {"tensorflow": "9.9.0"}])
+def test_only_a_reader_that_is_known_to_have_gssapi_has_kerberos(part: dict[str, str]) -> None:
+    spans = [{"part": "tensorflow_io", "first": "0.36.0", "last": "0.36.0", "logins": ["PLAIN", "GSSAPI"]}]
+    compat = Compat({"tensorflow_io": {"kafka_logins": spans}}, "")
+    assert bool(kafka_logins(compat, part)) is (part != {"tensorflow_io": "0.36.0"})
 
 
 @pytest.mark.parametrize("variables", [LOGIN, {"hadoop_login": "none"}])

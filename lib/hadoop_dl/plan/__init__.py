@@ -12,7 +12,7 @@ from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 
-from hadoop_dl.data.stacks import UnknownStack, load_stacks
+from hadoop_dl.data.stacks import Stack, UnknownStack, load_stacks
 from hadoop_dl.plan import builds, gpu_layer, inputs, kerberos, mapr, requirements, target, workbench, yarn
 from hadoop_dl.plan.component import Case, Component, Run
 from hadoop_dl.plan.components import BUILDING, COMPONENTS, concerns
@@ -218,18 +218,18 @@ def add_host(plan: Plan, case: Case) -> None:
     }
     for component in components:
         component.publish(plan, case)
-    if uses_login(case):
+    stack = case.wanted.stack
+    if stack and uses_login(case, stack):
         case.needs += [kerberos.LOGIN] if kerberos.logs_in(host) else []
-        plan.tell(host.name, warnings=kerberos.warnings(host))
+        plan.tell(host.name, warnings=kerberos.warnings(host, stack))
     warnings = gpu_layer.of_its_driver(host_target.warnings, host)
     plan.tell(host.name, **{"warnings" if case.needs else "notes": warnings})
 
 
-def uses_login(case: Case) -> bool:
+def uses_login(case: Case, stack: Stack) -> bool:
     """Whether a step of the run on this host concerns HDFS or YARN."""
-    stack = case.wanted.stack
     steps = {"environment", "hadoop_client", "tensorflowonspark", "verify"} & set(case.needs)
-    return bool(steps) and stack is not None and stack.uses_hadoop and kerberos.is_secure(case.host)
+    return bool(steps) and stack.uses_hadoop and kerberos.is_secure(case.host)
 
 
 def add_row(plan: Plan, case: Case, component: Component) -> None:

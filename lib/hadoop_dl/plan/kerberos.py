@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from statistics import median_low
 
+from hadoop_dl.data.compat import load
+from hadoop_dl.data.stacks import Stack
 from hadoop_dl.plan.components import concerns
 from hadoop_dl.plan.model import Host
+from hadoop_dl.resolver.rules.keras_and_io import kafka_logins
 
 LOGIN = "hadoop_login"  # hosts of this need log in before the first change (playbooks/preflight.yml)
 CLOCKSKEW = 300  # seconds, if krb5.conf sets none: Kerberos refuses tickets of a host whose clock is further away
@@ -67,8 +70,14 @@ def clock_problems(hosts: Sequence[Host]) -> Iterator[str]:
             )
 
 
-def warnings(host: Host) -> Iterator[str]:
-    """A warning about the checks that are skipped without a login."""
+def warnings(host: Host, stack: Stack) -> Iterator[str]:
+    """What TensorFlow cannot read there, and the checks that are skipped without a login."""
+    kafka = kafka_logins(load(), stack.data) if stack.data.get("kafka") else ""
+    if kafka:
+        yield (
+            f"the cluster requires Kerberos, but {kafka}. Where Kafka requires it too, read topics with Spark's Kafka source, and feed "
+            "TensorFlow with them (docs/operate/kerberos.md)."
+        )
     if logs_in(host):
         return
     web = host.known.kerberos is not None and host.known.kerberos.web

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from typing import Any
 
-from hadoop_dl.data.compat import Row
+from hadoop_dl.data.compat import Compat, Row
 from hadoop_dl.resolver.builds import BuildCatalog, TensorflowBuild, python_of
 from hadoop_dl.resolver.findings import Finding, sources, warning
 from hadoop_dl.resolver.parts import Choice, Part
@@ -110,6 +111,19 @@ class Keras(Part):
             yield Finding(note, sources(build.line))
         for item in items:
             yield Finding(f"{item.label} was requested", ())
+
+
+def kafka_logins(compat: Compat, stack: Mapping[str, Any]) -> str:
+    """What the stack's reader of Kafka can log in with at brokers (SASL), unless it has GSSAPI: then nothing."""
+    part = "tensorflow_io" if stack.get("tensorflow_io") else "tensorflow"
+    logins = [
+        login
+        for row in compat.rows("tensorflow_io", "kafka_logins")
+        if row["part"] == part and version(row["first"]) <= version(stack[part]) <= version(row["last"])
+        for login in row["logins"]
+    ]
+    known = f"logs in with {listed(logins, 'or')}, not" if logins else "is not known to log in"
+    return "" if "GSSAPI" in logins else f"{part.replace('_', '-')} {stack[part]} {known} with Kerberos"
 
 
 class TensorflowIo(Part):
@@ -229,6 +243,9 @@ class TensorflowIo(Part):
             note = (
                 f"{name} is read {by}" if is_on else "not requested" if feature in off else f"nothing here reads {name}"
             )
+            if is_on and feature == "kafka":
+                reader = {} if self.inside(build, feature) else {"tensorflow_io": choice.values["tensorflow_io"]}
+                note += "; " + kafka_logins(self.catalog.compat, {"tensorflow": build.version, **reader})
             choice.reasons.append(Finding(f"{feature} {str(is_on).lower()}: {note}", sources(build.line)))
         return choice
 
