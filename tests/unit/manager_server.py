@@ -226,8 +226,7 @@ class Handler(Quiet):
     def fail(self, fault: str) -> None:
         name, _, more = fault.partition(" ")
         if name.isdigit():
-            headers = {"Retry_After": more} if more else {}
-            self.send(int(name), json.dumps({"message": f"refused for {self.headers.get('Authorization')}"}), **headers)
+            self.send(int(name), json.dumps({"message": f"refused for {self.headers.get('Authorization')}"}))
         elif name == "page":
             self.send(200, LOGIN_PAGE, Content_Type="text/html")
         elif name == "words":

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from email.utils import formatdate
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from certificates import authority
 from manager_server import PASSWORD, USER, AmbariServer, Cloudera, Manager, serving
 
-from hadoop_dl.hosts.managers import facts, server
+from hadoop_dl.hosts.managers import facts
 from hadoop_dl.hosts.managers.ambari import Ambari
 from hadoop_dl.hosts.managers.cloudera_manager import ClouderaManager
 from hadoop_dl.hosts.managers.server import AccessRefused, Limits, Login, ManagerError, Server, Unavailable
 
-QUICK = Limits(silence=1.0, answer=1.5, total=6.0)
+QUICK = Limits(silence=1.0, total=6.0)
 LOGIN = Login(USER, PASSWORD)
 
 
@@ -107,22 +105,24 @@ def test_a_login_is_not_in_its_text() -> None:
         ("page", ManagerError, "must answer with JSON, but answers with a web page, such as a login page"),
         ("words", ManagerError, "must answer with JSON, but does not"),
         ("half", ManagerError, "the answer is incomplete"),
+        ("503", Unavailable, "is busy (HTTP 503: refused for Basic …). Run again when it answers."),
+        ("redirect /api/v18/hosts", ManagerError, "/api/v18/hosts (HTTP 302), where user and password were not sent"),
         ("truncate", Unavailable, "closed the connection in the middle of its answer"),
-        ("slow 3", Unavailable, "must answer within 1.5 s and never be silent for 1 s, but did not"),
-        ("trickle", Unavailable, "must answer within 1.5 s and never be silent for 1 s, but did not"),
+        ("slow 3", Unavailable, "s and never be silent for 1 s, but did not"),
+        ("trickle", Unavailable, "s and never be silent for 1 s, but did not"),
     ],
 )
 def test_a_fault_is_a_sentence_within_its_time(
     fault: str, kind: type[ManagerError], words: str, cloudera: Cloudera
 ) -> None:
-    manager_client = client(cloudera)
+    manager_client = client(cloudera, limits=Limits(silence=1.0, total=2.5))
     assert manager_client.api == "/api/v19"
     cloudera.faults["/api/v19/hosts"] = [fault]
     start = time.monotonic()
     text = sentence(manager_client.hosts, kind)
     assert words in text
     assert f"Cloudera Manager at {cloudera.url}/api/v19/hosts " in text  # without the query
-    assert time.monotonic() - start < 3
+    assert time.monotonic() - start < 4
 
 
 def test_a_wrong_password(cloudera: Cloudera) -> None:
@@ -144,36 +144,6 @@ def test_a_host_name_that_does_not_resolve() -> None:
     assert "Cloudera Manager at https://nowhere.invalid:7180/api/version cannot be reached" in text
 
 
-def replace_sleep(monkeypatch: pytest.MonkeyPatch, sleep: Callable[[float], None]) -> None:
-    """In the client alone: time.sleep itself is also what a server of an earlier test may still be in."""
-    monkeypatch.setattr(server, "time", SimpleNamespace(monotonic=time.monotonic, time=time.time, sleep=sleep))
-
-
-def test_busy_is_asked_again_after_the_time_that_it_names(cloudera: Cloudera, monkeypatch: pytest.MonkeyPatch) -> None:
-    pauses: list[float] = []
-    replace_sleep(monkeypatch, pauses.append)
-    date = formatdate(time.time() + 2, usegmt=True)
-    cloudera.faults["/api/v19/clusters"] = ["503 3", "429", f"503 {date}"]
-    assert len(client(cloudera).clusters()) == 1
-    assert pauses[:2] == [3.0, 2.0]
-    assert 0 < pauses[2] <= 2
-
-
-def test_busy_for_ever_ends(cloudera: Cloudera, monkeypatch: pytest.MonkeyPatch) -> None:
-    replace_sleep(monkeypatch, lambda _: None)
-    cloudera.faults["/api/v19/clusters"] = ["503"] * 99
-    text = sentence(client(cloudera, limits=Limits()).clusters, Unavailable)
-    assert "is busy (HTTP 503: refused for Basic …) and stayed so. Run again when it answers." in text
-    assert len(cloudera.requests) == 1 + 1 + len(server.PAUSES)
-
-
-def test_a_pause_beyond_the_total_is_not_waited_for(cloudera: Cloudera) -> None:
-    cloudera.faults["/api/v19/clusters"] = ["503 3600"]
-    start = time.monotonic()
-    sentence(client(cloudera).clusters, Unavailable)
-    assert time.monotonic() - start < 2
-
-
 def test_everything_together_has_a_limit(cloudera: Cloudera) -> None:
     manager_client = client(cloudera, limits=Limits(total=0.3))
     manager_client.clusters()
@@ -181,17 +151,13 @@ def test_everything_together_has_a_limit(cloudera: Cloudera) -> None:
     assert "must answer everything within 0.3 s" in sentence(manager_client.hosts, Unavailable)
 
 
-def test_a_redirect_on_the_server_is_followed_and_another_server_gets_no_password(cloudera: Cloudera) -> None:
-    cloudera.faults["/api/v19/clusters"] = ["redirect /api/v18/clusters"]
-    assert len(client(cloudera).clusters()) == 1
+def test_another_server_gets_no_password(cloudera: Cloudera) -> None:
     with serving(Cloudera()) as other_server:
         cloudera.elsewhere = other_server.url
         cloudera.faults["/api/v19/hosts"] = ["redirect"]
         text = sentence(client(cloudera).hosts)
-        assert f"redirects to {other_server.url}/api/v19/hosts, where user and password were not sent" in text
+        assert f"redirects to {other_server.url}/api/v19/hosts (HTTP 302), where user and password were not" in text
         assert other_server.requests == []
-    cloudera.faults["*"] = ["redirect /x"] * 20
-    assert "redirects in a loop" in sentence(client(cloudera).hosts)
 
 
 def test_an_own_ca_is_the_only_one_that_counts(certificates: Path, tmp_path: Path) -> None:

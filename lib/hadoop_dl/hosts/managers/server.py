@@ -6,7 +6,6 @@ Ansible's open_url is not used: before a request it connects once more to check 
 from __future__ import annotations
 
 import base64
-import email.utils
 import http.client
 import http.cookiejar
 import json
@@ -23,16 +22,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
-from ansible.module_utils.hadoop_dl_host.connections import server_of, without_secrets
+from ansible.module_utils.hadoop_dl_host.connections import without_secrets
 
 from hadoop_dl.data.terminal import PARAGRAPH, one_line
 
 T = TypeVar("T")
 LARGEST = 256 << 20  # bytes of an answer; a thousand hosts in full view have about 10 MB
-REDIRECTS = 5
 BUSY = (429, 503)
-REFUSED = (401, 403)
-PAUSES = (1.0, 2.0, 4.0, 8.0)  # seconds before each repetition, if the server names none
 LONGEST_MESSAGE = 200
 
 
@@ -73,15 +69,14 @@ class Login:
 
 @dataclass(frozen=True)
 class Limits:
-    """Seconds: without a byte, for one answer, and for all requests of a Server."""
+    """Seconds: without a byte, and for all requests of a Server."""
 
     silence: float = 30.0
-    answer: float = 120.0
     total: float = 600.0
 
 
 class NoRedirect(urllib.request.HTTPRedirectHandler):
-    """A redirect is an answer: Server decides about it, because credentials must not follow to another server."""
+    """A redirect is an answer that names where to ask: credentials must not follow to another server."""
 
     def redirect_request(self, *_: Any, **__: Any) -> None:
         return None
@@ -132,40 +127,17 @@ class Server:
             self.fail_on_text(path, text)
 
     def text(self, path: str, query: Mapping[str, str] | None = None) -> str:
-        """The answer's text. 429 and 503 are repeated as the server asks, within the limits."""
+        """The answer's text."""
         url = self.url + path + ("?" + urllib.parse.urlencode(query) if query else "")
-        for pause in (*PAUSES, None):
-            code, headers, data = self.follow(url)
-            if code not in BUSY or pause is None:
-                break
-            pause = asked_pause(headers.get("Retry-After")) or pause
-            if time.monotonic() + pause >= self.end:
-                break
-            time.sleep(pause)
+        code, headers, data = self.once(url)
         text = data.decode("utf-8", "replace")
         if code >= 300:
-            self.fail_on_status(url, code, text)
+            self.fail_on_status(url, code, headers.get("Location"), text)
         return text
-
-    def follow(self, url: str) -> tuple[int, Mapping[str, str], bytes]:
-        """The answer, after redirects within the same server."""
-        for _ in range(REDIRECTS):
-            code, headers, data = self.once(url)
-            location = headers.get("Location")
-            if code not in (301, 302, 303, 307, 308) or not location:
-                return code, headers, data
-            target = urllib.parse.urljoin(url, location)
-            if server_of(target) != server_of(self.url):
-                raise ManagerError(
-                    f"{self.named(url)} redirects to {without_secrets(target)}, where user and password were not sent. "
-                    f"If that is {self.product}, set this address in {self.settings}."
-                )
-            url = target
-        raise ManagerError(f"{self.named(url)} redirects in a loop. Correct the address in {self.settings}.")
 
     def once(self, url: str) -> tuple[int, Mapping[str, str], bytes]:
         """One request and its answer, or an error about what came instead."""
-        seconds = round(min(self.limits.answer, self.end - time.monotonic()), 1)
+        seconds = round(self.end - time.monotonic(), 1)
         if seconds <= 0:
             raise Unavailable(
                 f"{self.named(url)} must answer everything within {self.limits.total:g} s, but did not. "
@@ -214,7 +186,7 @@ class Server:
         cause = getattr(reason, "strerror", None) or str(reason) or type(reason).__name__
         return f"{server_name} cannot be reached: {cause}. Check that it runs, its address in {self.settings}, and proxy variables."
 
-    def fail_on_status(self, url: str, code: int, text: str) -> NoReturn:
+    def fail_on_status(self, url: str, code: int, location: str | None, text: str) -> NoReturn:
         server_name, detail = self.named(url), self.told(text)
         account = f"the user {self.login.user}" if self.login.user else "the token"
         if code == 401:
@@ -230,10 +202,12 @@ class Server:
                 f"{server_name} has nothing there (HTTP 404{detail}). Correct the name or address in {self.settings}."
             )
         if code in BUSY:
-            raise Unavailable(f"{server_name} is busy (HTTP {code}{detail}) and stayed so. Run again when it answers.")
-        if 300 <= code < 400:
+            raise Unavailable(f"{server_name} is busy (HTTP {code}{detail}). Run again when it answers.")
+        if code < 400:
+            place = without_secrets(urllib.parse.urljoin(url, location)) if location else "no address"
             raise ManagerError(
-                f"{server_name} answers HTTP {code} without an address. Correct the address in {self.settings}."
+                f"{server_name} redirects to {place} (HTTP {code}), where user and password were not sent. "
+                f"If that is {self.product}, set this address in {self.settings}."
             )
         raise ManagerError(f"{server_name} answers with HTTP {code}{detail}. Look at the log of {self.product}.")
 
@@ -298,18 +272,6 @@ def trusted(product: str, ca: str) -> ssl.SSLContext:
         raise ManagerError(
             f"The CA of {product} must be a file with PEM certificates, but {ca} cannot be used: {reason}."
         ) from None
-
-
-def asked_pause(text: str | None) -> float | None:
-    """Seconds that Retry-After asks for: a number, or a date."""
-    if text is None:
-        return None
-    if re.fullmatch(r"\d{1,6}", text.strip()):
-        return float(text)
-    try:
-        return max(0.0, email.utils.parsedate_to_datetime(text).timestamp() - time.time())
-    except (TypeError, ValueError):
-        return None
 
 
 def within(seconds: float, function: Callable[[], T]) -> T:
