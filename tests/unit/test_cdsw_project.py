@@ -246,12 +246,21 @@ def test_tensorboard_outside_of_a_session_or_without_logs(site: Path, mirror: Mi
     assert (code, "logs must be a directory with logs, but there is none. Train first." in output) == (1, True)
 
 
+def test_the_build_of_a_model_installs_the_stack(site: Path, mirror: Mirror, engine: Path, tmp_path: Path) -> None:
+    """CDSW calls it by its path, in an image that has the project's files and nothing of its sessions."""
+    project = made(site, mirror)
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / f"python{HERE}").symlink_to(engine)
+    code, output = session(Path("/bin/sh"), project, "cdsw-build.sh", PATH=f"{tmp_path}/bin:/usr/bin:/bin")
+    assert (code, "tiny is installed in " in output) == (0, True), output
+
+
 def test_the_project_has_everything_and_its_readme_no_gap(site: Path, mirror: Mirror) -> None:
     project = made(site, mirror, "--ca", "/etc/ssl/site.pem")
     assert {path.name for path in project.iterdir()} == {
         *("README.md", "benchmark.py", "data", "digits.py", "digits_cnn.py", "digits_with_summaries.py", "install.py"),
         *("networks.py", "requirements-pip.txt", "requirements.txt", "run_tensorboard.py", "source_wheels.py"),
-        "stack.json",
+        *("cdsw-build.sh", "stack.json"),
     }
     readme = (project / "README.md").read_text()
     assert "@" not in readme

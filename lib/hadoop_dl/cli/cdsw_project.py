@@ -30,6 +30,8 @@ FILES: tuple[str, ...] = (
 )
 FILES += ("digits/digits.py", "digits/data/digits.csv.gz", "digits/data/README.md")
 MARK = "stack.json"
+# CDSW runs a file of this name in the image of each model and experiment, which gets no package that a session installed.
+BUILD = '#!/bin/sh\nexec python%s "$(dirname "$0")/install.py"\n'
 DISK = 4  # times the wheels' size, as install.py checks
 
 
@@ -89,6 +91,7 @@ def write(stack: Stack, lock: Lock, directory: Path, mirror: str, ca: str = "") 
             shutil.copyfile(source, directory / source.name)
         for name, text in texts(stack, lock, mirror, ca).items():
             (directory / name).write_text(text, encoding="utf-8")
+        (directory / "cdsw-build.sh").chmod(0o755)
     except OSError as error:
         raise Misuse(f"{directory} must be writable, but is not: {error.strerror}.") from error
 
@@ -108,7 +111,11 @@ def texts(stack: Stack, lock: Lock, mirror: str, ca: str) -> dict[str, str]:
         "imports": [name for name in ("tensorflow", "keras") if name in lock.components],
         "sources": [download for download in parts.downloads if not source_wheels.is_wheel(download["file"])],
     }
-    files = {MARK: json.dumps(content, indent=2) + "\n", **parts.requirements(f"{mirror}/wheels")}
+    files = {
+        "cdsw-build.sh": BUILD % lock.python,
+        MARK: json.dumps(content, indent=2) + "\n",
+        **parts.requirements(f"{mirror}/wheels"),
+    }
     readme = (EXAMPLES / "cdsw" / "project.md").read_text(encoding="utf-8")
     words = {
         "STACK": stack.name,
