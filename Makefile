@@ -11,7 +11,7 @@ HADOOP ?=
 # molecule, ansible-lint and ansible-playbook call each other by name.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 
-.PHONY: help demo demo-down demo-shell test test-long lint unit molecule e2e structure lock release
+.PHONY: help demo demo-down demo-shell test test-long lint unit molecule e2e structure docs lock release
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
@@ -38,10 +38,13 @@ lint unit molecule e2e: $(VENV)/.complete
 structure: $(VENV)/.complete ## layers and circles of imports
 	scripts/_run hadoop_dl_dev.structure
 
-release: $(VENV)/.complete ## the archive and the Ansible collection of this commit, with checksums, in .cache/release
+docs: $(VENV)/.complete ## the documents as a site, in .cache/site: open index.html
+	NO_MKDOCS_2_WARNING=1 mkdocs build --strict
+
+release: $(VENV)/.complete ## the archive, the Ansible collection and the documents of this commit, with checksums, in .cache/release
 	@scripts/_run hadoop_dl_dev.release $(ARGS)
 
-lint: ## formats, types, Python 2.7 on hosts, ansible-lint
+lint: ## formats, types, Python 2.7 on hosts, ansible-lint, links of the documents
 unit: ## tests that need no host
 molecule: ## one scenario for each role (ARGS='--scenario cuda' runs one)
 e2e: ## the demo cluster for both stacks, with faults (ARGS='--stack tf1.15-py27-el7' runs one)

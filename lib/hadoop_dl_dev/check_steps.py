@@ -33,6 +33,7 @@ TWO_TIERS = ("nvidia_driver", "upgrade_driver", "cuda", "bazel")
 CALLBACKS = ":".join(str(REPO / one / "callback") for one in ("plugins", "tests"))
 # For ansible-lint: if the inventory of ansible.cfg, a demo's, is missing, imported playbooks fail to load, and it tries each for every import.
 NO_INVENTORY = {"ANSIBLE_INVENTORY_ANY_UNPARSED_IS_FAILED": "False"}
+NO_ADVERTISEMENT = {"NO_MKDOCS_2_WARNING": "1"}  # of another generator, by the theme of mkdocs
 
 # Folders with files that may begin with #!/bin/sh or bash.
 SHELL_FOLDERS = ("scripts", ".ci", "demo", "lib", "roles", "molecule", "examples", "tests")
@@ -93,6 +94,7 @@ def lint_steps(repo: Path) -> list[Step]:
         Step("lint", "mypy", ["mypy"]),
         Step("lint", "python 2.7", [*vermin, "-t=2.7-", "-t=3.6-", *exclude, *HOST_CODE]),
         Step("lint", "python 3.6", [*vermin, "-t=3.6-", *PYTHON3_HOST_CODE]),
+        Step("lint", "documents", ["mkdocs", "build", "--strict"], environment=NO_ADVERTISEMENT),
         Step("lint", "structure", ["scripts/_run", "hadoop_dl_dev.structure"]),
     ]
 

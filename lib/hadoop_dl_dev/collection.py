@@ -22,6 +22,7 @@ from typing import Any
 import yaml
 
 from hadoop_dl.data import host_code
+from hadoop_dl_dev import site
 
 DATA = Path(".config/collection")
 CONTENT = (
@@ -183,6 +184,8 @@ def copy(repository: Path, commit: str, directory: Path, version: str, descripti
     (directory / DATA.parent).rmdir()
     (directory / "meta").mkdir()
     (directory / "meta/runtime.yml").write_text('---\nrequires_ansible: ">=2.16.0,<2.17.0"\n', encoding="utf-8")
+    for page in site.TABLES:  # whole, because a collection has no `make docs`
+        (directory / page).write_text(site.text(repository, repository / page), encoding="utf-8")
     names = Names(directory, f"{galaxy['namespace']}.{galaxy['name']}")
     complete_names(directory, names)
     suite_settings(directory, names)

@@ -57,7 +57,7 @@ def wrapped(text: str, indent: str = "") -> str:
 
 
 def line(cells: Iterable[str]) -> str:
-    return "| " + " | ".join(text.replace("|", "\\|").replace("<", "\\<") for text in cells) + " |"
+    return "| " + " | ".join(text.replace("|", "\\|").replace("<", "&lt;") for text in cells) + " |"
 
 
 def cell(value: Any) -> str:

@@ -1,26 +1,12 @@
-"""docs/reference/compatibility.md, written from compat/ and stacks/: the same rows that the resolver reads, as tables for people."""
+"""The tables of docs/reference/compatibility.md: the rows of compat/ and stacks/ that the resolver reads."""
 
 from __future__ import annotations
-
-from pathlib import Path
 
 from hadoop_dl.data.compat import Compat, load
 from hadoop_dl.data.stacks import Stack, load_stacks
 from hadoop_dl.resolver.versions import version
 from hadoop_dl_dev import compat_tables as tables_of
 from hadoop_dl_dev.compat_cells import Table, cell, span
-
-REPOSITORY = Path(__file__).resolve().parents[2]
-PAGE = REPOSITORY / "docs" / "reference" / "compatibility.md"
-HEAD = """\
-<!-- Written by scripts/stack docs from compat/ and stacks/. -->
-# Compatibility
-
-The facts by which the resolver (`scripts/stack resolve`) decides, with their sources, for Linux on
-x86_64. **?** marks a row with a value without a source of its own: if it contradicts a request, the
-answer is unsure. **–** means not known, or none. Use of the rows:
-[compat/README.md](../../compat/README.md).
-"""
 
 
 def stack_row(stack: Stack) -> list[str]:
@@ -55,11 +41,10 @@ def stacks() -> Table:
     return Table("The named stacks", text, columns, [stack_row(stack) for stack in stack_list])
 
 
-def page(compat: Compat | None = None) -> str:
-    """The whole page."""
+def tables(compat: Compat | None = None) -> str:
     matrix = compat or load()
     checked = sorted({str(content["checked"]) for content in matrix.subjects.values()})
-    tables = [
+    content = [
         stacks(),
         tables_of.tensorflow(matrix),
         tables_of.beside(matrix),
@@ -74,10 +59,5 @@ def page(compat: Compat | None = None) -> str:
         tables_of.systems(matrix),
         tables_of.facts(matrix),
     ]
-    contents = "\n".join(f"- [{table.title}](#{anchor(table.title)})" for table in tables)
     dates = f"The sources were last read on {span(checked[0], checked[-1])}. `read` in compat/*.yml has each date."
-    return "\n\n".join([HEAD.rstrip(), dates, contents, *[table.render() for table in tables]]) + "\n"
-
-
-def anchor(title: str) -> str:
-    return "".join(letter for letter in title.lower().replace(" ", "-") if letter.isalnum() or letter == "-")
+    return "\n\n".join([dates, *[table.render() for table in content]]) + "\n"

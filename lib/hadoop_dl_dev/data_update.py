@@ -22,7 +22,7 @@ from packaging.utils import canonicalize_name
 from hadoop_dl.cli.arguments import Parser
 from hadoop_dl.data.compat import DIRECTORY, Compat, Row, load
 from hadoop_dl.resolver.versions import version
-from hadoop_dl_dev import data_check
+from hadoop_dl_dev import data_check, xid_module
 
 File = Mapping[str, Any]
 Files = Callable[[str], list[File]]  # of a project: filename, url, size, upload-time, requires-python
@@ -199,11 +199,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from hadoop_dl_dev import gpu_table
 
         return gpu_table.main(words[1:])
+    if words == ["xids"]:
+        return xid_module.main()
     from hadoop_dl.cli import mirror
 
     parser = Parser(
         prog="stack data",
-        description="Compare compat/ with PyPI. `data gpus` writes the table of GPUs.",
+        description="Compare compat/ with PyPI. `data gpus` writes the table of GPUs, `data xids` gpu-check's module of Xids.",
         allow_abbrev=False,
     )
     group = parser.add_mutually_exclusive_group(required=True)

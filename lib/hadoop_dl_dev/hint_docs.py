@@ -1,4 +1,4 @@
-"""docs/train/job_errors.md, written from tfos-submit's hints: what a failed job printed, the cause, the next step."""
+"""The tables of docs/train/job_errors.md: tfos-submit's hints."""
 
 from __future__ import annotations
 
@@ -11,17 +11,6 @@ from hadoop_dl.data.compat import REPOSITORY
 from hadoop_dl_dev.compat_cells import Table
 
 HINTS = REPOSITORY / "roles/tensorflowonspark/files/tfos-submit/tfos_submit/hints.json"
-PAGE = REPOSITORY / "docs" / "train" / "job_errors.md"
-HEAD = """\
-# Errors of jobs
-
-<!-- Written by scripts/stack docs from tfos_submit/hints.json. -->
-
-`tfos-submit` and `tfos-submit logs` print the hint of the row that explains the first error of a
-job. A name or number that differs from job to job is `…` in it. A row with \\* describes how a
-process ended, not why: its hint is printed if no other row explains the error. Jobs that wait or
-hang print no error: [troubleshooting](troubleshooting.md).
-"""
 
 
 def source(name: str) -> str:
@@ -38,10 +27,10 @@ def cells(row: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def page() -> str:
+def tables() -> str:
     components = json.loads(HINTS.read_text(encoding="utf-8"))
-    tables = [
+    content = [
         Table(name, "", ("printed", "cause", "next step", "source"), [cells(row) for row in rows]).render()
         for name, rows in components.items()
     ]
-    return "\n\n".join([HEAD.rstrip(), *tables]) + "\n"
+    return "\n\n".join(content) + "\n"

@@ -1,4 +1,4 @@
-"""docs/reference/inputs.md, written from the roles' argument_specs, their defaults and inputs.yml: what a site may set."""
+"""The tables of docs/reference/inputs.md: the roles' argument_specs and defaults, and inputs.yml."""
 
 from __future__ import annotations
 
@@ -14,19 +14,6 @@ from hadoop_dl.data.compat import LOADER
 from hadoop_dl.plan import forms, gpu_stack, inputs
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-PAGE = REPOSITORY / "docs" / "reference" / "inputs.md"
-HEAD = """\
-# Inputs
-
-<!-- Written by scripts/stack docs from the roles' defaults and meta, and from plan/inputs.yml. -->
-
-Every variable that a site may set in its inventory or with `-e`. Every playbook checks its inputs
-on all hosts before any host changes, and lists every wrong value. Named files on the controller and
-paths on hosts must exist. Text for a boolean or a number (`-e nvidia_driver_reboot_allowed=false`)
-is converted. Lists and mappings in `-e` must be JSON: `-e '{"cuda_versions": ["12.2"]}'`. A site
-that sets a variable which only the playbooks set is refused; `meta/argument_specs.yml` of the role
-describes it, for a play that uses the role alone.
-"""
 COLUMNS = ("variable", "type", "accepted", "default", "purpose")
 
 
@@ -68,7 +55,7 @@ def row(entry: forms.Input) -> tuple[str, ...]:
 
 def table(rows: Iterable[tuple[str, ...]]) -> str:
     lines = [COLUMNS, ("---",) * len(COLUMNS), *rows]
-    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
 def section(role: str, entries: Sequence[forms.Input]) -> str:
@@ -81,9 +68,9 @@ def section(role: str, entries: Sequence[forms.Input]) -> str:
     return "\n\n".join(filter(None, [f"## {heading}", table(rows) if rows else "", only])) + "\n"
 
 
-def page() -> str:
+def tables() -> str:
     entries = sorted(inputs.all_inputs(REPOSITORY).values(), key=lambda entry: entry.name)
-    sections = [HEAD]
+    sections = []
     for role in sorted({entry.role for entry in entries}):
         sections.append(section(role, [entry for entry in entries if entry.role == role]))
     names = "\n".join(f"| `{name}` | {reason} |" for name, reason in forms.table()["refused"].items())

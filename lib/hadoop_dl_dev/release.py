@@ -8,14 +8,17 @@ from __future__ import annotations
 import argparse
 import gzip
 import hashlib
+import io
+import os
 import re
 import subprocess
 import sys
+import tarfile
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from hadoop_dl_dev import collection
+from hadoop_dl_dev import check_steps, collection
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 VERSION = re.compile(r"^version = \"(\d+\.\d+\.\d+)\"$", re.MULTILINE)
@@ -55,7 +58,7 @@ def check(repository: Path, version: str) -> None:
 
 
 def make(repository: Path, output: Path) -> tuple[str, list[Path]]:
-    """The version and the files: the tree, the collection, and the checksums of both."""
+    """The version and the files: the tree, the collection, the documents, and the checksums of all."""
     project = (repository / "pyproject.toml").read_text(encoding="utf-8")
     version = only(VERSION, project)
     check(repository, version)
@@ -67,11 +70,35 @@ def make(repository: Path, output: Path) -> tuple[str, list[Path]]:
     tree.write_bytes(gzip.compress(git(repository, "archive", "--format=tar", f"--prefix={name}/", commit), mtime=0))
     with tempfile.TemporaryDirectory() as directory:
         collection.copy(repository, commit, Path(directory), version, only(DESCRIPTION, project))
-        files = [tree, collection.build(Path(directory), output, when)]
+        files = [tree, collection.build(Path(directory), output, when), documents(repository, output, name, when)]
     sums = output / "SHA256SUMS"
     lines = [f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in files]
     sums.write_text("".join(lines), encoding="utf-8")
     return version, [*files, sums]
+
+
+def documents(repository: Path, output: Path, name: str, when: int) -> Path:
+    """The archive of the site, with the time of the commit everywhere."""
+
+    def as_committed(entry: tarfile.TarInfo) -> tarfile.TarInfo:
+        entry.mtime, entry.uid, entry.gid, entry.uname, entry.gname = when, 0, 0, "root", "root"
+        entry.mode = 0o755 if entry.isdir() else 0o644
+        return entry
+
+    environment = {**os.environ, **check_steps.NO_ADVERTISEMENT, "SOURCE_DATE_EPOCH": str(when)}
+    archive = io.BytesIO()
+    with tempfile.TemporaryDirectory() as directory, tarfile.open(fileobj=archive, mode="w") as target:
+        program = str(Path(sys.executable).parent / "mkdocs")
+        command = [program, "build", "--strict", "--site-dir", directory]
+        completed = subprocess.run(
+            command, cwd=repository, env=environment, capture_output=True, text=True, check=False
+        )
+        if completed.returncode != 0:
+            raise Refused(f"mkdocs could not build the documents: {completed.stderr}")
+        target.add(directory, f"{name}-docs", filter=as_committed)  # in the order of names
+    path = output / f"{name}-docs.tar.gz"
+    path.write_bytes(gzip.compress(archive.getvalue(), mtime=0))
+    return path
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -1,4 +1,4 @@
-"""What tests/stacks found out about every lock (stacks/locks/tested.yml), and docs/reference/stacks.md, which is written from it.
+"""What tests/stacks found out about every lock (stacks/locks/tested.yml), and the tables of docs/reference/stacks.md.
 
 A record counts for one digest: that of all artifacts of the lock. A lock that changed since is untested.
 """
@@ -21,7 +21,6 @@ from hadoop_dl_dev.demo.shell import only_one
 
 REPOSITORY = DIRECTORY.parent
 RECORDS = DIRECTORY / "locks" / "tested.yml"
-PAGE = REPOSITORY / "docs" / "reference" / "stacks.md"
 # Questions about a lock, in the order of the page's columns. A test asks only what the stack promises.
 QUESTIONS = {
     "installed": "installed",
@@ -133,7 +132,7 @@ def size(stack: Stack, python: str) -> str:
     return f"{sum(artifact['size'] for artifact in stack.artifacts(python)) / 1e6:,.0f} MB"
 
 
-def page(path: Path = RECORDS) -> str:
+def tables(path: Path = RECORDS) -> str:
     records = read(path)
     names = ["stack", "Python", "download", *QUESTIONS.values(), "on YARN", "image", "date"]
     rows, notes, clusters = [], [], on_yarn()
@@ -161,91 +160,13 @@ def page(path: Path = RECORDS) -> str:
         for stack in load_stacks()
         if stack.is_built
     ]
-    return "\n".join(
-        [INTRODUCTION, *lines, "", *([NOTES, "", *numbered, ""] if notes else []), BUILT, *built, "", GUIDE]
-    )
+    return "\n".join([*lines, "", *([NOTES, "", *numbered, ""] if notes else []), BUILT, *built, ""])
 
 
-INTRODUCTION = """\
-# Stacks and their tests
-
-<!-- Written by scripts/stack docs from stacks/ and stacks/locks/tested.yml. -->
-
-`tests/stacks` installs every lock with the project's own plays on a [node](../../demo/README.md) of its
-operating system without GPUs, seals it, and checks what the stack promises. A lock that changed
-since counts as not tested.
-
-- **installed**: every file has the hash of its wheel's RECORD, and the environment is sealed.
-- **imports, versions**: every part can be imported and has the version that the stack names.
-- **computes**: TensorFlow multiplies two matrices on the CPU.
-- **CUDA found**: TensorFlow's own code loads CUDA's libraries from the environment, without a shell
-  variable. Only [hardware](../develop/hardware_validation.md) shows whether it computes on a GPU.
-- **HDFS**, **Kafka**: TensorFlow writes and reads the digits in HDFS, and reads them from a topic.
-- **TFoS trained**: two executors of Spark's `local-cluster` train the digits to at least 95 %.
-- **on YARN**: the command whose demo clusters install the stack and run its jobs; `–`: none does.
-
-`–`: the stack does not promise it. `image` is the node image: a newer one stands in for RHEL 7 or 8
-if the test's Python requires its C library, or Spark its Java (`el7-hadoop2` has Java 8).
-"""
 NOTES = "## Reasons"
 BUILT = """\
 ## Stacks with a TensorFlow of the site
 
 No test installs these, because tests cannot fetch TensorFlow's own sources ([what is
 tested](../operate/build.md#tests)).
-"""
-GUIDE = """\
-## Several stacks at once
-
-    deeplearning_request: tf2.15-cpu-py3-el9
-    deeplearning_additional_stacks: [tf2.21-tfos-cpu-py311]
-
-`site.yml` installs the environments of the additional stacks beside the active one, with their
-settings of Hadoop and Spark, on each host that has the variable. Jobs and users choose one with
-`--stack` ([datascience.md](../train/datascience.md)); the suite asks the active one alone. CUDA and cuDNN of
-all of them are installed side by side, and the driver is new enough for each. A job needs its
-environment on data nodes and on the edge node, so set the variable for both groups; the plan names
-the hosts that would lack one.
-
-An upgrade of the active stack leaves the additional ones alone. The next `site.yml` removes one
-that is no longer named, unless a process or an application in YARN still uses it; then a later run
-that changes environments does. `environment_keep` does not count additional ones.
-`deeplearning_extra_packages` belongs to the active stack; name an additional stack with packages by
-its own name (`scripts/stack list --stacks …`).
-
-## Stacks and packages of a site
-
-A site's stacks are beside its inventory: `inventories/SITE/stacks/NAME.yml`, written like
-[these](../../stacks), with locks in `inventories/SITE/stacks/locks/`. The plan, the playbooks and
-`deeplearning_request` know them by name; a name of this project is refused.
-
-    scripts/stack new NAME --stacks inventories/SITE/stacks --os rhel-8.8 tensorflow=2.13   writes a stack that meets a request, and its lock
-    scripts/stack lock NAME --stacks inventories/SITE/stacks          writes the lock again, after a change of the stack's file
-    scripts/stack list --stacks inventories/SITE/stacks
-    scripts/mirror fetch NAME --stacks inventories/SITE/stacks        or all that the inventory requests: scripts/mirror fetch -i inventories/SITE
-
-`scripts/stack resolve` prints the first command, with your request, if no stack meets it. The new
-file has the versions of the answer. If its lock is refused, the message names the lines to change.
-
-To add packages to a stack, lock them, commit the two new files, and name the same packages in
-`group_vars`.
-
-    scripts/stack lock tf2.15-cpu-py3-el9 --extra pandas --extra 'dask<2025' --stacks inventories/SITE/stacks
-
-    deeplearning_request: tf2.15-cpu-py3-el9
-    deeplearning_extra_packages: [pandas, 'dask<2025']
-
-The stack's own versions stay: packages that conflict with them are refused. The environment has a
-digest of its own, so adding a package builds another one beside the active one. For Python 2.7 name
-every package with its exact version, dependencies too. Versions and files come from one index,
-`PIP_INDEX_URL` or PyPI; addresses, paths and options are refused.
-
-## Run it
-
-    tests/stacks/run                                   every lock (make test-long: two images at a time)
-    tests/stacks/run --stack tf2.15-cpu-py3-el9        one stack
-    scripts/stack docs                                 writes this page
-
-Pythons that the images lack (3.6, 3.8, 3.9) come from pyenv or uv on this machine; a lock whose
-Python is missing is skipped.
 """

@@ -6,10 +6,10 @@ import json
 
 from hadoop_dl.data.compat import REPOSITORY, load
 
-PAGE = REPOSITORY / "roles/gpu_check/files/gpu-check/gpu_check/xid_catalog.py"
+MODULE = REPOSITORY / "roles/gpu_check/files/gpu-check/gpu_check/xid_catalog.py"
 TEXT = '''\
 # -*- coding: utf-8 -*-
-"""NVIDIA's catalogue of Xids. Written by scripts/stack docs from compat/xids.yml, which has its source."""
+"""NVIDIA's catalogue of Xids. Written by scripts/stack data xids from compat/xids.yml, which has its source."""
 
 from __future__ import absolute_import, division, print_function
 
@@ -22,8 +22,13 @@ ROWS = json.loads("""[
 '''
 
 
-def page() -> str:
-    """The whole module."""
+def text() -> str:
     catalogue = load().subjects["xids"]
     rows = ",\n".join(json.dumps(row) for row in catalogue["xids"])
     return TEXT.format(date=catalogue["read"][0]["until"], rows=rows)
+
+
+def main() -> int:
+    MODULE.write_text(text(), encoding="utf-8")
+    print(f"{MODULE.name} was written.")
+    return 0

@@ -71,7 +71,7 @@ def test_the_same_commit_gives_the_same_bytes(tree: Path, made: list[Path], tmp_
     assert [path.name for path in files] == [path.name for path in made]
     assert [path.name for path, first in zip(files, made, strict=True) if path.read_bytes() != first.read_bytes()] == []
     completed = subprocess.run(
-        ["sha256sum", "--check", made[2].name], cwd=made[2].parent, capture_output=True, check=False
+        ["sha256sum", "--check", made[-1].name], cwd=made[-1].parent, capture_output=True, check=False
     )
     assert completed.returncode == 0
 
@@ -83,6 +83,8 @@ def test_the_archive_has_the_tracked_files_and_the_version_is_written_once(made:
     assert f"hadoop-deeplearning-{version}/site.yml" in names
     assert {name.split("/")[0] for name in names} == {f"hadoop-deeplearning-{version}"}
     assert made[1].name == f"hadoop_deeplearning-platform-{version}.tar.gz"
+    with tarfile.open(made[2]) as archive:
+        assert f"hadoop-deeplearning-{version}-docs/index.html" in archive.getnames()
 
 
 def test_ansible_doc_shows_every_module_of_the_collection(installed: Path, python: Path) -> None:

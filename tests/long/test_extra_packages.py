@@ -1,4 +1,4 @@
-"""Packages of a site, as docs/reference/stacks.md says: locked with the real index, then installed and imported on a node."""
+"""Packages of a site, as docs/operate/stacks.md says: locked with the real index, then installed and imported on a node."""
 
 from __future__ import annotations
 

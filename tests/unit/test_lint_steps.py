@@ -13,7 +13,12 @@ import pytest
 from hadoop_dl_dev.check_steps import HOST_CODE, PYTHON3_HOST_CODE, REPO, lint_steps
 
 SETTINGS = ("pyproject.toml", ".yamllint", ".ansible-lint")
+# The real settings with the real hook, for one page.
+SITE = (REPO / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:")[0]
 GOOD = {
+    "mkdocs.yml": SITE.replace("[lib/", f"[{REPO}/lib/") + "\n",
+    "docs/index.md": "# Good\n\n[Here](#good)\n",
+    "docs/site/site.css": "",
     **{f"{folder}/good.py": "" for folder in HOST_CODE},
     **{path: "" for path in PYTHON3_HOST_CODE},
     "lib/good.py": "",
@@ -31,6 +36,7 @@ FAULTS = {
     ),  # the last of the scripts: bash -n would read the first alone
     "yamllint": ("playbooks/fault.yml", "---\nx: [1,\n"),
     "mypy": ("lib/fault.py", "x: int = ''\n"),
+    "documents": ("docs/fault.md", "# Fault\n\n[No such page](../README.md)\n"),
     "python 2.7": ("plugins/modules/fault.py", "x = f'{1}'\n"),
     "python 3.6": (PYTHON3_HOST_CODE[-1], "if (x := 1):\n    pass\n"),
 }
@@ -61,7 +67,7 @@ def test_a_step_passes_on_a_good_tree_and_names_the_file_with_a_fault(tree: Path
     (tree / path).write_text(text, encoding="utf-8")
     after = run(tree, name)
     assert after.returncode != 0
-    assert path in after.stdout + after.stderr
+    assert path.removeprefix("docs/") in after.stdout + after.stderr
 
 
 def test_every_step_has_a_fault_here_or_a_test_of_its_own() -> None:

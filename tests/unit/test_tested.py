@@ -5,11 +5,9 @@ import re
 
 import pytest
 
-from hadoop_dl.cli import stack
 from hadoop_dl.data.stacks import load_stack, stack_names
 from hadoop_dl.resolver import resolve
-from hadoop_dl_dev import tested
-from hadoop_dl_dev.stack import COMMANDS, PAGES
+from hadoop_dl_dev import tested, xid_module
 
 STACK, PYTHON = load_stack("tf2.15-cpu-py3-el9"), "3.11"
 ANSWERS = dict.fromkeys(tested.questions(STACK, PYTHON), tested.YES)
@@ -25,13 +23,8 @@ def record(**changes) -> tested.Record:
     return dataclasses.replace(record, **changes)
 
 
-@pytest.mark.parametrize("source", [source for source, _ in PAGES], ids=lambda source: source.PAGE.name)
-def test_a_page_is_current(source):
-    assert source.PAGE.read_text(encoding="utf-8") == source.page(), "run scripts/stack docs"
-
-
 def test_the_page_has_every_lock():
-    page = tested.page()
+    page = tested.tables()
     locks = [f"| [{name}](../../stacks/{name}.yml) | {python} |" for name, python in tested.all_locks()]
     assert [lock for lock in locks if lock not in page] == []
 
@@ -39,7 +32,7 @@ def test_the_page_has_every_lock():
 def test_a_lock_that_changed_since_counts_as_not_tested(path):
     tested.write(record(digest="0" * 16), path)
     assert set(tested.status(STACK, PYTHON, tested.read(path)).values()) == {"not tested"}
-    row = next(line for line in tested.page(path).splitlines() if f"[{STACK.name}]" in line and "| 3.11 |" in line)
+    row = next(line for line in tested.tables(path).splitlines() if f"[{STACK.name}]" in line and "| 3.11 |" in line)
     assert "yes" not in row
     assert "2026-11-01" not in row
 
@@ -58,7 +51,7 @@ def test_an_answer_that_was_never_given_is_not_a_yes(path):
 
 def test_a_failure_is_shown_with_its_sentence(path):
     tested.write(record(answers={**ANSWERS, "kafka": "no broker"}), path)
-    page = tested.page(path)
+    page = tested.tables(path)
     assert "1. no broker" in page
     assert "| no [1] |" in page
 
@@ -128,17 +121,5 @@ def test_cpu_stacks_say_so_in_their_name():
     assert [name for name in stack_names() if ("cuda" in load_stack(name).data) == ("-cpu-" in name)] == []
 
 
-def test_docs_writes_every_page_that_is_not_current(monkeypatch, tmp_path, capsys):
-    for source, _ in PAGES:
-        monkeypatch.setattr(source, "PAGE", tmp_path / source.PAGE.name)
-    names = ["compatibility.md", "inputs.md", "job_errors.md", "stacks.md", "xid_catalog.py"]
-    assert stack.main(["docs", "--check"], COMMANDS) == 1
-    output = capsys.readouterr().out
-    assert [name for name in names if f"{name} is not what" in output] == names
-    assert output.count("Run scripts/stack docs") == len(names)
-    assert list(tmp_path.iterdir()) == []
-    assert stack.main(["docs"], COMMANDS) == 0
-    assert stack.main(["docs", "--check"], COMMANDS) == 0
-    assert {path.name: path.read_text(encoding="utf-8") for path in tmp_path.iterdir()} == {
-        source.PAGE.name: source.page() for source, _ in PAGES
-    }
+def test_gpu_check_has_the_catalogue_of_xids():
+    assert xid_module.MODULE.read_text(encoding="utf-8") == xid_module.text(), "run scripts/stack data xids"

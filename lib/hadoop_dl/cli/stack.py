@@ -9,8 +9,7 @@ scripts/stack cdsw-project NAME DIR   a project for CDSW sessions that installs 
 
 for maintainers:
 scripts/stack lock       write or check the locks of stacks
-scripts/stack docs       write the generated pages of docs/
-scripts/stack data       compare compat/ with PyPI, or write the table of GPUs
+scripts/stack data       compare compat/ with PyPI, or write the table of GPUs or of Xids
 
 Exit codes of resolve: 0 there is a stack, 1 misuse (an unknown component or option), 2 the request cannot be met,
 3 unsure: only data that is not verified is against it. With --host or --inventory: 0 no host has a problem, 2 one has, or was
@@ -45,7 +44,6 @@ KNOWN = (
     "new",
     "cdsw-project",
     "lock",
-    "docs",
     "data",
 )  # the last two are of hadoop_dl_dev.stack
 STATUS = {"ok": 0, "conflict": 2, "unsure": 3}
@@ -198,13 +196,13 @@ def both(name: str, first: str, second: str) -> str:
 def newer_line(request: dict[str, Any], resolution: Resolution) -> str:
     """A message about a newer TensorFlow that also meets the request, but reads no HDFS or has no lock."""
     if resolution.newer and not resolution.on_mapr:
-        return f"Newer, but TensorFlow reads no HDFS: {resolution.newer}. Spark can feed it the data (docs/reference/stacks.md)."
+        return f"Newer, but TensorFlow reads no HDFS: {resolution.newer}. Spark can feed it the data (docs/operate/stacks.md)."
     wheel = newest_wheel(request, gpu="cuda" in resolution.stack) if resolution.name else None
     if wheel is None or version(wheel.version) <= version(resolution.stack["tensorflow"]):
         return ""
     own = " of your own" if wheel.foreign else ""
     pythons = listed(wheel.pythons, "or")
-    return f"Newer, without a lock: TensorFlow {wheel.version} on Python {pythons}{own} (docs/reference/stacks.md, scripts/stack lock)."
+    return f"Newer, without a lock: TensorFlow {wheel.version} on Python {pythons}{own} (docs/operate/stacks.md, scripts/stack lock)."
 
 
 def resolve_command(arguments: Sequence[str]) -> int:

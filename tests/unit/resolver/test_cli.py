@@ -95,7 +95,6 @@ def test_the_command_ends_with_what_it_found(line: str, status: int, tmp_path: P
         ("resolv", "resolv is no command. Did you mean resolve?"),
         ("list --all", "unrecognized arguments: --all"),
         ("lock --chekc", "--check"),
-        ("docs --chek", "--check"),
         ("lock tf1.15-py27-el", "Did you mean tf1.15-py27-el7?"),
     ],
 )
@@ -150,7 +149,7 @@ def test_a_sentence_goes_on_in_small_letters(capsys: pytest.CaptureFixture[str])
 def test_a_newer_tensorflow_without_a_lock_is_named_with_its_pythons(capsys: pytest.CaptureFixture[str]) -> None:
     output = run("resolve --os rhel-7.4 --gpu P100 tensorflow=1.15", capsys)[1]
     assert (
-        "Newer, without a lock: TensorFlow 1.15.5 on Python 3.6 or 3.7 of your own (docs/reference/stacks.md, scripts/stack lock)."
+        "Newer, without a lock: TensorFlow 1.15.5 on Python 3.6 or 3.7 of your own (docs/operate/stacks.md, scripts/stack lock)."
         in output
     )
     assert "Newer" not in run("resolve --os rhel-7.4 --gpu P100 tensorflow=1.15.0", capsys)[1]

@@ -1,5 +1,5 @@
 # -*- coding: utf-8 -*-
-"""NVIDIA's catalogue of Xids. Written by scripts/stack docs from compat/xids.yml, which has its source."""
+"""NVIDIA's catalogue of Xids. Written by scripts/stack data xids from compat/xids.yml, which has its source."""
 
 from __future__ import absolute_import, division, print_function
 
