@@ -308,10 +308,15 @@ def candidates(compat: Compat, request: Mapping[str, Any], host: HostProfile | N
     for stack in load_stacks():
         if system_conflict(stack, system) or stack.base:
             continue  # A stack with packages of the site is chosen by its name only.
-        if not has_requested(stack, items):
+        python = python_for(stack, host_pythons, items) if pythons_for(stack, items) else ""
+        carried = locked_cuda(stack.lock_path(python), stack.name, python) if python else ""
+        # A stack whose lock has another CUDA than TensorFlow's own is that CUDA's as well.
+        asked = [
+            item for item in items if not (item.key == "cuda" and item.specs and carried and item.accepts(carried))
+        ]
+        if not has_requested(stack, asked):
             continue
-        problem = ConstraintProblem(shared_tables(compat), items + stack_items(compat, stack))
-        python = python_for(stack, host_pythons, items)
+        problem = ConstraintProblem(shared_tables(compat), asked + stack_items(compat, stack))
         if problem.solutions and not lock_conflicts(compat, stack, python, items):
             matches.append(Candidate(stack, python, problem=problem))
     return matches

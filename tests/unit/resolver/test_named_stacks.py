@@ -33,6 +33,13 @@ def test_every_named_stack_survives_a_second_opinion(name: str, system: str) -> 
         assert problems({"os": NAMES[system]}, {**stack.data, "python": python}) == []
 
 
+@pytest.mark.parametrize("more", [{}, {"gpu": "B200"}, {"tensorflow": "2.21", "gpu": "A100"}])
+def test_a_stack_is_found_by_the_cuda_that_its_lock_has(more: dict[str, str]) -> None:
+    """Not only by that which its TensorFlow was built with."""
+    assert resolve({"os": "rhel-9.4", "cuda": "12.9", **more}).name == "tf2.21-cuda12.9-tfos-py311"
+    assert not resolve({"os": "rhel-9.4", "cuda": "13.0", **more}).ok
+
+
 def test_gpu_and_cpu_forms_are_there_where_both_exist() -> None:
     names = set(stack_names())
     for name in names:
