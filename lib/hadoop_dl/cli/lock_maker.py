@@ -28,6 +28,7 @@ from hadoop_dl.data.locks import COMPONENTS, Entry, Lock, StackError, canonicali
 from hadoop_dl.data.stacks import Stack, add_directory, load_stack, stack_names
 
 Versions = dict[str, str]  # name as PEP 503 writes it -> version
+UV_GLIBC = 40  # uv 0.13.8 knows the platforms manylinux_2_17 to manylinux_2_40
 # All others of uv's variables may name another index, other versions, or a server whose certificate is not checked.
 UV_KEEPS = ("UV_CACHE_DIR", "UV_HTTP_TIMEOUT")
 
@@ -111,7 +112,8 @@ def resolve(requirements: Iterable[str], python: str, glibc: str, locked: Mappin
         lines = [f"{name}=={version}\n" for name, version in (locked or {}).items()]
         constraints.write_text("".join(lines), encoding="utf-8")
         command = ["uv", "pip", "compile", "--quiet", "--no-annotate", "--no-header", "--no-config"]
-        command += ["--python-version", python, "--python-platform", f"x86_64-manylinux_2_{glibc.split('.')[1]}"]
+        platform = f"x86_64-manylinux_2_{min(int(glibc.split('.')[1]), UV_GLIBC)}"
+        command += ["--python-version", python, "--python-platform", platform]
         command += ["--index-strategy", "first-index", "--only-binary", ":all:", "--constraint", str(constraints)]
         run = subprocess.run(
             [*command, str(source)],
