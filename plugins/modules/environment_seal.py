@@ -181,7 +181,7 @@ def verify(path, tree, parameters):
     if not problems:
         problems, files = file_problems(tree)
         if problems:  # never continued, or the same refusal would come for ever
-            whole_files.write_whole(packages.state_file(tree, "failed"), b"")
+            whole_files.write_whole(packages.state_file(tree, build.FAILED), b"")
             advice = "Run the playbook again: it builds the environment again."
         else:
             problems = import_problems(tree, parameters["imports"], parameters["timeout"])

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
 import stat
 import subprocess
+import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import environment_check
 import environment_seal
+import locked_packages
 import pytest
+from ansible.module_utils import basic
 from ansible.module_utils.hadoop_dl_host import (
+    confinement,
     environment_history,
     environment_names,
     environment_packages,
@@ -26,6 +33,7 @@ from environments import NAME, Module, Site, point, second_environment, wheel
 from interpreters import HOST_PYTHONS, UTILITIES, WITHOUT_ANSIBLE
 from other_processes import lasting
 from python_files import write_script
+from source_distributions import interpreter
 from test_gpu_check_compute import NO_CUBLAS
 
 
@@ -448,3 +456,48 @@ def test_an_environment_is_read_once_by_its_name_and_additions_are_no_problem(tm
     assert environment["contents"] == environment_tree.seal_of(str(done.tree))["contents_sha256"]
     version = subprocess.run([done.tree / "bin/python", "--version"], check=True, capture_output=True, text=True).stdout
     assert environment["python"].split()[0] == version.split()[1]
+
+
+INSTALL = """
+import json
+sys.modules["ansible.module_utils"].__path__.append(sys.argv[3])
+sys.path.insert(0, sys.argv[2])
+import environment_seal, locked_packages
+
+class Module(object):
+    check_mode = False
+
+    def __init__(self, params):
+        self.params = params
+
+for name, params in json.loads(sys.stdin.read()):
+    sys.modules[name].work(Module(params))
+"""
+
+
+@pytest.mark.parametrize("python", HOST_PYTHONS)
+def test_every_python_of_hosts_installs(site: Site, tmp_path: Path, python: str) -> None:
+    """The modules in Python 2.7 and 3.6. Some packages have sources of another Python's grammar, which get no bytecode."""
+    site.lines["keras"].append(site.mirror.add(wheel(tmp_path, "grammar", code="print 1 2\n")))
+    has_venv = subprocess.run([python, "-m", "venv", "-h"], capture_output=True, check=False).returncode == 0
+    host_python = python if has_venv else interpreter() or sys.executable
+    calls: list[tuple[str, dict[str, Any]]] = []
+
+    def note(name: str) -> Callable[[Any], dict[str, bool]]:
+        return lambda module: calls.append((name, module.params)) or {"changed": True}
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(locked_packages, "work", note("locked_packages"))
+        patch.setattr(environment_seal, "work", note("environment_seal"))
+        for component in site.lines:
+            site.install(component, python=host_python)
+        if os.geteuid() != 0 or not confinement.closed([host_python]):  # imports are by a user without rights
+            site.seal()
+    places = [UTILITIES, UTILITIES.replace("module_utils", "modules"), str(Path(basic.__file__).parent)]
+    argv = [python, "-c", WITHOUT_ANSIBLE + INSTALL, *places]
+    subprocess.run(argv, input=json.dumps(calls), text=True, check=True, timeout=120)
+    compiled = site.tree.glob("lib/python*/site-packages/__pycache__/*.pyc")
+    assert sorted(path.name.split(".")[0] for path in compiled) == ["keras", "pip", "six", "tensorflow"]
+    code = "import tensorflow, keras; print(tensorflow.__file__)"
+    output = subprocess.check_output([site.path / "bin/python", "-c", code], text=True)
+    assert output.startswith(str(site.path))

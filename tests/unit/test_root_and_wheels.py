@@ -18,8 +18,9 @@ PLACES = {
     "roles/deeplearning_command/files/benchmark_run.py": "prepare=prepare",  # nobody
     "roles/gpu_check/files/gpu-check/gpu_check/host.py": "def execute_foreign",  # nobody
     "roles/tensorboard/templates/deeplearning-tensorboard.service.j2": "User=",
-    # Paths that are written, compared or told, and not started. The new tree of environment_build has no wheel yet, and bytecode.py runs -S.
-    "plugins/module_utils/hadoop_dl_host/environment_build.py": "unpacking.Unpacking(",
+    # Starts a new tree's Python, which has no wheel yet, and compiles with -S.
+    "plugins/module_utils/hadoop_dl_host/environment_build.py": '"-S", "-W", "ignore", "-m", "compileall"',
+    # Paths that are written, compared or told, and not started.
     "plugins/module_utils/hadoop_dl_host/environment_notice.py": "notice +=",
     "plugins/module_utils/hadoop_dl_host/own_packages.py": "return Own(",
     "plugins/module_utils/hadoop_dl_host/user_environment.py": "os.X_OK",

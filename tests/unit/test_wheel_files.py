@@ -49,13 +49,8 @@ def make(directory: Path, **changed: str) -> Path:
 
 
 def unpack(path: Path, root: Path) -> dict[str, tuple[str, int]]:
-    wheel = Wheel(str(path), SITE, str(root / "bin" / "python"))
-    files: dict[str, tuple[str, int]] = {}
-    with zipfile.ZipFile(path) as archive:
-        for part in wheel.chunks(3):
-            files.update(wheel.unpack(archive, part, str(root)))
-    files.update(wheel.finish(str(root), files))
-    return files
+    rows = Wheel(str(path), SITE, str(root / "bin" / "python")).install(str(root))
+    return {path.decode(): row for path, row in rows.items()}
 
 
 def tree(root: Path) -> dict[str, tuple[int, bytes]]:
@@ -174,3 +169,11 @@ def test_something_else_than_a_wheel_is_refused(tmp_path):
     (tmp_path / "x.whl").write_bytes(b"<html>")
     with pytest.raises(WheelProblem, match=r"x\.whl is not a wheel"):
         Wheel(str(tmp_path / "x.whl"), SITE, "/bin/python")
+
+
+def test_a_wheel_whose_members_are_damaged_is_refused(tmp_path):
+    """By whoever built it: its bytes are those of the lock."""
+    path = make(tmp_path)
+    path.write_bytes(path.read_bytes().replace(b"int x;", b"int y;"))
+    with pytest.raises(WheelProblem, match=r"demo_tool-1\.2-py3-none-any\.whl cannot be unpacked: Bad CRC-32"):
+        unpack(path, tmp_path / "env")

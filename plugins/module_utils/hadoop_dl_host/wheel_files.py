@@ -9,21 +9,19 @@ from __future__ import absolute_import, division, print_function
 
 import base64
 import contextlib
-import ctypes
 import errno
 import hashlib
 import os
 import re
 import zipfile
+import zlib
 
 from . import whole_files
 
 CHUNK = 1 << 20
-LARGE = 16 << 20  # bytes of a file
 TIME = 315532800  # 1980-01-01, the earliest time that a wheel can have: every file of every environment is of that time
-SYNC_FILE_RANGE_WRITE = 2  # linux/fs.h
 SHEBANG_LIMIT = 127  # bytes of the first line that an old kernel reads
-INSTALLER = "hadoop-deeplearning\n"
+INSTALLER = b"hadoop-deeplearning\n"
 # A console script. Only the names are the wheel's: two lines that no file could hold, because they import what is not here.
 SCRIPT = "from {module} import {name}\nif __name__ == '__main__': raise SystemExit({function}())\n"
 # If the path is too long for the first line: sh runs the second one up to the #, and Python reads it as a text.
@@ -46,13 +44,14 @@ class Wheel(object):
                 names = dict((_text(info.filename), info) for info in self.members)
                 self.information = self._information(names)
                 self.metadata = self._read(archive, names, "METADATA")
-                self.points = self._read(archive, names, "entry_points.txt")
+                points = self._read(archive, names, "entry_points.txt")
                 version = self._read(archive, names, "WHEEL")
         except (zipfile.BadZipfile, ValueError) as error:
             raise WheelProblem("%s is not a wheel: %s." % (self.file, error))
         if not re.search(r"(?m)^Wheel-Version: 1\.", version):
             raise WheelProblem("%s is of a wheel format other than 1." % self.file)
         self.data = self.information[: -len(".dist-info")] + ".data"
+        self.entry_points = list(self._entry_points(points))
         self.destinations = {}
         for name, info in names.items():
             if not self._is_skipped(name, names):
@@ -109,14 +108,6 @@ class Wheel(object):
             values.setdefault(key.lower(), value.strip())
         return values.get("name", ""), values.get("version", "")
 
-    def chunks(self, count):
-        """The members to unpack, in lists of about `count`, so that several threads can work on one wheel. Each large one is first and alone:
-        one that begins last is one that all others wait for."""
-        members = [info for info in self.members if info.filename in self.destinations]
-        small = [info for info in members if info.file_size <= LARGE]
-        large = [[info] for info in members if info.file_size > LARGE]
-        return large + [small[index : index + count] for index in range(0, len(small), count)]
-
     def mode(self, info):
         return 0o755 if (info.external_attr >> 16) & 0o111 or self._is_script(info) else 0o644
 
@@ -126,36 +117,35 @@ class Wheel(object):
     def size(self):
         return sum(info.file_size for info in self.members)
 
-    def unpack(self, archive, members, root):
-        """Write members (of an opened archive of this wheel) below root; path -> (sha256, size)."""
+    def install(self, root):
+        """Write the files below root; path (bytes) -> (sha256, size). What belongs to this installation: scripts of entry points, INSTALLER, RECORD."""
         rows = {}
-        for info in members:
-            path = self.destinations[info.filename]
-            with contextlib.closing(archive.open(info)) as source:
-                first = source.read(CHUNK)
-                if self._is_script(info) and first.startswith(b"#!python"):
-                    first = self.shebang().encode("utf-8") + first.partition(b"\n")[2]
-                rows[path] = write(root, path, first, source, self.mode(info))
-        return rows
-
-    def finish(self, root, files):
-        """Write what belongs to this installation: scripts of entry points, INSTALLER, RECORD; path -> (sha256, size)."""
-        more = {}
-        for name, module, function in self.entry_points():
+        try:
+            with contextlib.closing(zipfile.ZipFile(self.path)) as archive:
+                for info in self.members:
+                    if info.filename in self.destinations:
+                        path = self.destinations[info.filename]
+                        with contextlib.closing(archive.open(info)) as source:
+                            first = source.read(CHUNK)
+                            if self._is_script(info) and first.startswith(b"#!python"):
+                                first = self.shebang().encode("utf-8") + first.partition(b"\n")[2]
+                            rows[path] = write(root, path, first, source, self.mode(info))
+        except (zipfile.BadZipfile, zlib.error) as error:
+            raise WheelProblem("%s cannot be unpacked: %s." % (self.file, error))
+        for name, module, function in self.entry_points:
             text = self.shebang() + SCRIPT.format(module=module, name=function.split(".")[0], function=function)
-            more["bin/" + name] = write(root, "bin/" + name, text.encode("utf-8"), None, 0o755)
+            rows["bin/" + name] = write(root, "bin/" + name, text.encode("utf-8"), None, 0o755)
         information = self.site + "/" + self.information
-        more[information + "/INSTALLER"] = write(root, information + "/INSTALLER", INSTALLER.encode("utf-8"))
-        record = information + "/RECORD"
-        rows = [_row(path, self.site, *row) for path, row in list(files.items()) + list(more.items())]
-        rows.append("%s/RECORD,,\n" % _quoted(self.information))
-        more[record] = write(root, record, "".join(sorted(rows)).encode("utf-8"))
-        return more
+        rows[information + "/INSTALLER"] = write(root, information + "/INSTALLER", INSTALLER)
+        lines = [_row(path, self.site, *row) for path, row in rows.items()] + ["%s/RECORD,,\n" % self.information]
+        record = "".join(sorted(lines)).encode("utf-8")
+        rows[information + "/RECORD"] = write(root, information + "/RECORD", record)
+        return dict((path.encode("utf-8"), row) for path, row in rows.items())
 
-    def entry_points(self):
+    def _entry_points(self, text):
         """Name, module and function of every console and gui script."""
-        scripts, section = [], ""
-        for line in self.points.splitlines():
+        section = ""
+        for line in text.splitlines():
             line = line.strip()
             if line.startswith("["):
                 section = line.strip("[] ")
@@ -166,8 +156,7 @@ class Wheel(object):
                 if not re.match(r"^[\w.-]+$", name) or not re.match(r"^[\w.]+$", module + function):
                     raise WheelProblem("%s has a script that cannot be written: %s." % (self.file, line))
                 if not re.match(r"^(pip|easy_install-?)\d+\.\d+$", name):  # the version of whoever built the wheel
-                    scripts.append((name, module, function))
-        return scripts
+                    yield name, module, function
 
     def shebang(self):
         if len(self.python) + 2 <= SHEBANG_LIMIT and " " not in self.python:
@@ -197,20 +186,9 @@ def write(root, path, first, source=None, mode=0o644):
             digest.update(chunk)
             handle.write(chunk)
             size += len(chunk)
-            if size >= LARGE and size % LARGE < len(chunk):
-                begin_writeback(handle.fileno())  # the sync before the marker then waits for little
             chunk = source.read(CHUNK) if source else b""
     os.utime(full, (TIME, TIME))
     return digest.hexdigest(), size
-
-
-def begin_writeback(descriptor):
-    """Ask the kernel to write what this file has so far, without waiting. It promises nothing, and may be missing."""
-    try:
-        sync_file_range = ctypes.CDLL(None).sync_file_range
-    except AttributeError:
-        return
-    sync_file_range(descriptor, ctypes.c_int64(0), ctypes.c_int64(0), SYNC_FILE_RANGE_WRITE)
 
 
 def _text(name):
