@@ -49,7 +49,7 @@ def row(entry: forms.Input) -> tuple[str, ...]:
         ),
         forms.accepted(entry),
         default(entry),
-        str(entry.spec["description"]),
+        str(entry.spec["description"]) + (" Keep passwords in a vault." if entry.limits.get("secret") else ""),
     )
 
 

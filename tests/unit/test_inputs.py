@@ -344,6 +344,17 @@ def test_the_example_of_a_form_is_accepted(form: str) -> None:
     assert forms.convert(definition, example) == example
 
 
+def test_the_example_of_a_path_is_one_of_that_input_and_is_accepted() -> None:
+    """The example of the form, a CA bundle, is right for inputs that end with _ca alone."""
+    paths = {name: KNOWN[name] for name in KNOWN if KNOWN[name].limits.get("form") == "host_path"}
+    assert [name for name, entry in paths.items() if not name.endswith("_ca") and "example" not in entry.limits] == []
+    for name, entry in KNOWN.items():
+        if example := entry.limits.get("example"):
+            value = [example] if entry.type == "list" else example
+            assert forms.convert(entry, value) == value
+            assert f'such as "{example}"' in forms.accepted(entry), name
+
+
 REFUSED: dict[str, Any] = {
     "bool": "maybe",
     "int": "ten",

@@ -77,11 +77,11 @@ def fits(form: str, text: str) -> bool:
         return False
 
 
-def called(form: str) -> str:
-    """How a message calls a form, with its example."""
+def called(form: str, example: str | None = None) -> str:
+    """How a message calls a form, with an example: the input's, if it has one."""
     row = table()["forms"][form]
-    example = f', such as "{row["example"]}"' if row["example"] != row["accepted"] else ""
-    return f"{row['accepted']}{example}"
+    words = f', such as "{example or row["example"]}"' if row["example"] != row["accepted"] else ""
+    return f"{row['accepted']}{words}"
 
 
 def shown(value: Any) -> str:
@@ -110,7 +110,8 @@ def convert(option: Input, value: Any) -> Any:
 def accepted(option: Input) -> str:
     """The values that an input accepts, in the words of a message."""
     choices, form = option.spec.get("choices"), None if option.type == "dict" else option.limits.get("form")
-    entry = join_words([text or '""' for text in choices]) if choices else called(form) if form else "text in quotes"
+    words_of_form = called(form, option.limits.get("example")) if form else "text in quotes"
+    entry = join_words([text or '""' for text in choices]) if choices else words_of_form
     once = "" if option.limits.get("repeats") else " without duplicates"
     lowest, highest = option.limits.get("min"), option.limits.get("max")
     words = {
