@@ -143,7 +143,7 @@ def stack_steps(repo: Path) -> list[Step]:
             ["pytest", "tests/stacks", "--image", image, *junit(f"{LONG}-stacks-{image}", repo)],
             needs_tests=True,
         )
-        for image in ("el7", "el7-hadoop2", "el8", "el9")
+        for image in ("el7", "el7-hadoop2", "el8", "el9", "el10")
     ]
 
 

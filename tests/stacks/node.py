@@ -23,12 +23,13 @@ MIRROR = REPOSITORY / ".cache" / "mirror"
 MIRROR_URL = "http://127.0.0.1:8000"
 ROOT = "/opt/deeplearning"
 # By their C libraries: an older system's lock may be tried on a newer one, never the other way round.
-NEWER = ("el7", "el8", "el9", "el7-hadoop2")
+NEWER = ("el7", "el8", "el9", "el7-hadoop2", "el10")
 OF_IMAGE = {
     "el7": ("2.7",),
     "el7-hadoop2": ("2.7",),
     "el8": ("3.11",),
     "el9": ("3.11",),
+    "el10": ("3.13",),
 }  # the Pythons that images have themselves
 
 

@@ -52,8 +52,8 @@ def test_an_operators_own_image_is_taken(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_an_unknown_image_lists_the_known_ones() -> None:
-    with pytest.raises(DemoError, match="el7, el8, el9, debian12"):
-        images.tag("el10")
+    with pytest.raises(DemoError, match="el7, el8, el9, el10, debian12"):
+        images.tag("el11")
 
 
 def test_a_suite_that_moved_is_found_in_the_archive_and_one_that_nobody_has_names_every_mirror(

@@ -19,6 +19,7 @@ SYSTEMS = {
     "el7": ("Red Hat Enterprise Linux 7.9", "2.17"),
     "el8": ("Red Hat Enterprise Linux 8.10", "2.28"),
     "el9": ("Red Hat Enterprise Linux 9.4", "2.34"),
+    "el10": ("Red Hat Enterprise Linux 10.0", "2.39"),
 }
 LOCKS = [
     (name, python)

@@ -14,7 +14,7 @@ from hadoop_dl.resolver import HostProfile, resolve, unmet
 from hadoop_dl.resolver.named_stacks import try_stack
 
 PLACES = [(name, system) for name in stack_names() for system in load_stack(name).data["os"]]
-NAMES = {"el7": "rhel-7.9", "el8": "rhel-8.10", "el9": "rhel-9.4"}
+NAMES = {"el7": "rhel-7.9", "el8": "rhel-8.10", "el9": "rhel-9.4", "el10": "rhel-10.0"}
 
 
 @pytest.mark.parametrize(("name", "system"), PLACES)
