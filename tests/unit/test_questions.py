@@ -124,7 +124,7 @@ def test_a_namenode_that_does_not_answer_is_named(tmp_path: Path) -> None:
     paths = [f"{REPOSITORY}/tests/infra/{question}" for question in questions]
     junit = f"--junitxml={tmp_path / 'junit.xml'}"
     ask_suite(tmp_path, *paths, junit, "--hosts=ansible://e", VERIFY_ANSWERS=str(tmp_path))
-    outcomes = {result.test: (result.outcome, result.message) for result in verify.results(tmp_path / "junit.xml", [])}
+    outcomes = {result.test: (result.outcome, result.message) for result in verify.results(tmp_path / "junit.xml")}
     assert outcomes == {
         "test_tensorflow_lists_the_root_of_hdfs": (
             verify.FAILED,
@@ -211,7 +211,7 @@ def suite_about_yarn(directory: Path, wanted: Mapping[str, Any]) -> dict[str, tu
     ask_suite(
         directory, REPOSITORY / "tests/infra/test_yarn.py", f"--junitxml={junit}", "--hosts=ansible://d", **variables
     )
-    return {result.test: (result.outcome, result.message) for result in verify.results(junit, [])}
+    return {result.test: (result.outcome, result.message) for result in verify.results(junit)}
 
 
 # The names that the program may use, in stand-ins with the surface of a real release: TensorFlow 1.4.1 has tf.Session and
