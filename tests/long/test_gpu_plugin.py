@@ -11,10 +11,9 @@ import pytest
 import python_files
 import yaml
 from ansible.module_utils.hadoop_dl_host import yarn_cluster, yarn_nodes
-from test_drain import SETTINGS
-from test_hadoop27 import add
+from drain_operator import SETTINGS
 from waiting import until
-from yarn_processes import JOB, NAMES, NODES, Cluster
+from yarn_processes import JOB, NAMES, NODES, Cluster, add
 
 MODULES = ansible_programs.REPOSITORY / "plugins/modules"
 PLUGIN, GPU_HOST_INFO = (python_files.load(MODULES / f"{name}.py") for name in ("yarn_gpu_plugin", "gpu_host_info"))

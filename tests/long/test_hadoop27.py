@@ -15,24 +15,18 @@ from typing import Any
 
 import pytest
 from ansible.module_utils.hadoop_dl_host import yarn_nodes
-from test_drain import NOTHING, Operator
+from drain_operator import NOTHING, Operator
 from tfos_host import executable, start
 from tfos_host import host as host
 from tfos_host import program as program
 from waiting import until
-from yarn_processes import NODES, Cluster, Job
+from yarn_processes import NODES, Cluster, Job, add
 
 # By Maven, as demo/README.md has it: what hadoop-common, -yarn-client, -yarn-server-resourcemanager and -nodemanager need, in the versions of
 # hadoop-project 2.7.7 (scope import), which Apache's release has. Without them httpclient is one that the ResourceManager cannot use.
 LOCK = Path(__file__).with_name("hadoop-2.7.7.sha256")
 APPLICATIONS = "org.apache.hadoop.yarn.client.cli.ApplicationCLI"
 QUEUE = "yarn.scheduler.capacity.root"
-
-
-def add(path: Path, values: dict[str, str]) -> None:
-    text = "".join(f"<property><name>{name}</name><value>{value}</value></property>" for name, value in values.items())
-    content = path.read_text(encoding="utf-8")
-    path.write_text(content.replace("</configuration>", f"{text}</configuration>"), encoding="utf-8")
 
 
 @pytest.fixture(scope="module")

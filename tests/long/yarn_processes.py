@@ -35,6 +35,13 @@ def free_port(address: str = "127.0.0.1") -> int:
         return int(sock.getsockname()[1])
 
 
+def add(path: Path, values: dict[str, str]) -> None:
+    """Properties to a file of Hadoop's configuration."""
+    text = "".join(f"<property><name>{name}</name><value>{value}</value></property>" for name, value in values.items())
+    content = path.read_text(encoding="utf-8")
+    path.write_text(content.replace("</configuration>", f"{text}</configuration>"), encoding="utf-8")
+
+
 class Cluster:
     """`directory` has a configuration, a log and the process's number for each daemon."""
 
