@@ -1,6 +1,7 @@
 """A ResourceManager for tests: its answers about applications and nodes, its web address, and what `yarn logs` prints.
 
 yarn_answers/waiting.json and scheduler.json are recorded from Hadoop 3.3.6 without a NodeManager, with yarn.acl.enable: YARN then hides times.
+They and labels.json have only the keys that are read; nodes.json, apps.json and the others have all.
 Applications that have ended have the elements of Hadoop's ResourceManagerRest.md ("Cluster Applications API").
 """
 
