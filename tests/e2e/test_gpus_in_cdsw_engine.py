@@ -24,7 +24,7 @@ from hadoop_dl_dev.demo.shell import run
 
 DRIVER, OLDER = "418.67", "410.104"  # the stand-in's own, and the one before it
 USER = "8536:8536"  # cdsw
-STAND_IN = images.REPOSITORY / "demo/fixtures/nvidia-smi"
+STAND_IN = images.DATA / "gpu/files/nvidia-smi"
 ENVIRONMENT = {
     "CDSW_ENGINE_ID": "engine",
     "HOME": "/home/cdsw",
@@ -76,8 +76,8 @@ def driver_directory(root: Path, version: str) -> Path:
     target = root / version
     for name in ("bin", "lib64"):
         (target / name).mkdir(parents=True)
-    shutil.copy(STAND_IN / "nvidia-smi", target / "bin")
-    shutil.copy(STAND_IN / "nvidia-smi-stand-in.json", target)
+    shutil.copy(STAND_IN, target / "bin")
+    shutil.copy(images.DATA / "fixtures/nvidia-smi/nvidia-smi-stand-in.json", target)
     no_device, answer = "cuInit=100", "nvmlInit_v2=0"
     if version != DRIVER:
         (target / "bin" / "nvidia-smi").write_text(MISMATCH, encoding="utf-8")

@@ -13,7 +13,7 @@ import pytest
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 DEMO = REPOSITORY / "demo/fixtures/nvidia-smi"
-PROGRAM = DEMO / "nvidia-smi"
+PROGRAM = REPOSITORY / "demo/gpu/files/nvidia-smi"
 BRANCHES = {418: "418.67", 470: "470.82.01", 535: "535.104.05", 580: "580.95.05"}
 
 

@@ -21,7 +21,7 @@ from tfos_submit.first_error import first_error
 
 from hadoop_dl_dev.demo import images
 
-STAND_IN = images.REPOSITORY / "demo/fixtures/nvidia-smi/nvidia-smi"
+STAND_IN = images.REPOSITORY / "demo/gpu/files/nvidia-smi"
 
 
 @pytest.mark.parametrize("prefix", ["spark.yarn.appMasterEnv.", "spark.executorEnv."])
@@ -186,7 +186,7 @@ def test_executors_that_per_node_keeps_apart_are_told_so(host: SimpleNamespace) 
 @pytest.fixture
 def container(tmp_path: Path) -> Iterator[SimpleNamespace]:
     """A host with two GPUs, and what starts executors on it."""
-    (tmp_path / "gpus.json").write_text(STAND_IN.with_name("nvidia-smi-stand-in.json").read_text())
+    (tmp_path / "gpus.json").write_text((images.DATA / "fixtures/nvidia-smi/nvidia-smi-stand-in.json").read_text())
     text = STAND_IN.read_text().replace("#!/usr/bin/python3", f"#!{sys.executable}")
     (tmp_path / "nvidia-smi").write_text(text.replace("@VERSION@", "535.104.05"))
     (tmp_path / "nvidia-smi").chmod(0o755)

@@ -29,8 +29,8 @@ def ensure(source: Path = DATA / "fixtures", cache: Path = CACHE) -> Path:
 
 def make(source: Path, cache: Path) -> Path:
     target = cache / "site-repo"
-    files = sorted(path for path in source.rglob("*") if path.is_file())
-    fingerprint = digest(*(str(path.relative_to(source)).encode() + path.read_bytes() for path in files))
+    files = [*sorted(path for path in source.rglob("*") if path.is_file()), DATA / "gpu/files/nvidia-smi"]
+    fingerprint = digest(*(str(path.relative_to(DATA)).encode() + path.read_bytes() for path in files))
     stamp = target / ".digest"
     if stamp.exists() and stamp.read_text(encoding="utf-8") == fingerprint:
         return target
