@@ -11,12 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from faulty_server import serving_files
 from python_files import write_script
 
-from hadoop_dl.data import stacks
-from hadoop_dl_dev.demo import artifacts, cluster, fixtures, images, inventory, prerequisites, services, tour, workbench
+from hadoop_dl_dev.demo import artifacts, cluster, fixtures, images, inventory, prerequisites
 from hadoop_dl_dev.demo.shell import DemoError, pipe
 
 
@@ -40,10 +38,6 @@ def test_an_image_keeps_its_tag_until_something_in_it_changes(
     with (data / file).open("a", encoding="utf-8") as handle:
         handle.write(f"{'0' * 64}  a/new.jar\n")
     assert (tag(image) != before) is changes
-
-
-def test_two_versions_of_hadoop_share_a_root_file_system() -> None:
-    assert images.base_tag("el7-hadoop31") == images.base_tag("el7-hadoop2") != images.base_tag("el7")
 
 
 def test_an_operators_own_image_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -99,20 +93,6 @@ def test_a_base_image_gets_its_name_when_all_of_it_is_there(tools: Path, monkeyp
     assert tools.read_text(encoding="utf-8").endswith(f"docker tag sha256:new {images.base_tag('el9')}\n")
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount")
-@pytest.mark.parametrize(
-    ("free", "in_memory"), [(images.MEMORY_FOR_BASE_MB, True), (images.MEMORY_FOR_BASE_MB - 1, False)]
-)
-def test_a_base_image_is_made_in_memory_where_there_is_enough(
-    tools: Path, monkeypatch: pytest.MonkeyPatch, free: int, in_memory: bool
-) -> None:
-    monkeypatch.setattr(prerequisites, "available_memory_mb", lambda: free)
-    images.make_base("el9")
-    assert ("mmdebstrap in tmpfs" in tools.read_text(encoding="utf-8")) is in_memory
-    assert "node-image" not in Path("/proc/mounts").read_text(encoding="utf-8")
-    assert list(images.CACHE.iterdir()) == []
-
-
 def test_the_failure_of_either_end_of_a_pipe_is_told() -> None:
     assert pipe(["echo", "one"], ["cat"]) == "one\n"
     with pytest.raises(DemoError, match="exit 3.*status 3:\n    why"):
@@ -121,15 +101,6 @@ def test_the_failure_of_either_end_of_a_pipe_is_told() -> None:
         pipe(["yes"], ["sh", "-c", "echo full >&2; exit 4"])
     with pytest.raises(DemoError, match="no-such-command is required"):
         pipe(["no-such-command"], ["cat"])
-
-
-@pytest.mark.parametrize(
-    "lock", sorted({lock for name in images.OF_CLUSTERS for lock in images.locks(name).values()}), ids=str
-)
-def test_every_jar_of_a_lock_has_a_digest_and_a_name_of_its_own(lock: Path) -> None:
-    jars = artifacts.read_lock(lock)
-    assert len({jar.name for jar in jars}) == len(jars) > 90
-    assert all(jar.url.startswith("https://") for jar in jars)
 
 
 def test_a_torn_lock_names_its_line(tmp_path: Path) -> None:
@@ -210,10 +181,6 @@ def test_all_that_a_machine_lacks_is_said_at_once() -> None:
     problems = prerequisites.problems(poor)
     assert len(problems) == 6
     assert "there are 900" in " ".join(problems)
-
-
-def test_a_machine_that_has_it_all_has_no_problem() -> None:
-    assert prerequisites.problems(prerequisites.Machine(packages=["rpm"])) == []
 
 
 def test_root_is_needed_only_for_what_root_has_to_do() -> None:
@@ -334,67 +301,6 @@ def test_the_prerequisites_need_nothing_but_python() -> None:
     assert completed.stdout == "False\n"
 
 
-def inventory_of(demo: cluster.Cluster) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Its groups, and the variables of all hosts."""
-    inventory.write(demo)
-    groups = yaml.safe_load((demo.inventory / "hosts.yml").read_text(encoding="utf-8"))["all"]["children"]
-    return groups, yaml.safe_load((demo.inventory / "group_vars/all.yml").read_text(encoding="utf-8"))
-
-
-def test_the_inventory_is_what_an_operator_would_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(images, "CACHE", tmp_path)
-    demo = cluster.Cluster(data_nodes=3, name="other")
-    groups, values = inventory_of(demo)
-    assert list(groups["data_nodes"]["hosts"]) == ["data1", "data2", "data3"]
-    assert (values["deeplearning_request"], values["yarn_gpu"]) == (demo.stack, True)
-    assert "StrictHostKeyChecking" not in str(values)
-
-
-@pytest.mark.parametrize("number", [0, 2])
-def test_a_cluster_may_have_data_nodes_without_gpus(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
-) -> None:
-    """They have no nvidia-smi either, as on a site."""
-    monkeypatch.setattr(images, "CACHE", tmp_path)
-    demo = cluster.Cluster(data_nodes=3, name="other", gpu_nodes=number)
-    groups, values = inventory_of(demo)
-    counts = [host.get("gpu_count", 2) for host in groups["data_nodes"]["hosts"].values()]
-    assert (counts, values["yarn_gpu"]) == ([2] * number + [0] * (3 - number), number > 0)
-    installed = []
-    monkeypatch.setattr(services.nodes, "execute", lambda node, *argv, **_: installed.append((node, argv)))
-    for host in demo.hosts:
-        services.start_on(demo, host)
-    assert [node for node, argv in installed if services.INSTALL_STAND_IN in argv] == ["other-data1", "other-data2"][
-        :number
-    ]
-    assert f" --gpu-nodes {number}" in tour.suggestions(demo)[0].command
-
-
-def test_a_host_of_cdsw_has_a_file_of_its_own_in_the_inventory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Beside hosts.yml the values of group_vars/all.yml would win."""
-    monkeypatch.setattr(images, "CACHE", tmp_path)
-    monkeypatch.setattr(workbench, "variables", lambda: {"gpu_count": 1})
-    demo = cluster.Cluster(name="other", cdsw="1.4.0")
-    groups, values = inventory_of(demo)
-    assert list(groups["cdsw_hosts"]["hosts"]) == ["cdsw1"]
-    text = (demo.inventory / "group_vars/cdsw_hosts.yml").read_text(encoding="utf-8")
-    assert yaml.safe_load(text) == {"gpu_count": 1}
-    assert set(workbench.DRIVES) <= set(values["verify_expected_failures"])
-
-
-def test_the_image_follows_the_stack() -> None:
-    assert (cluster.Cluster("tf1.15-py27-el7").image, cluster.Cluster("tf2.15-py3-el9").image) == ("el7", "el9")
-    assert cluster.Cluster("tf1.15-spark2-cpu-py27-el7").image == "el7-hadoop2"  # its Spark requires Java 8
-
-
-def test_the_image_follows_the_version_of_hadoop() -> None:
-    assert cluster.Cluster(hadoop="2.10.2").image == "el7-hadoop2"
-    assert cluster.Cluster(hadoop="3.1.1", kerberos=True).image == "el7-hadoop31"
-    assert cluster.Cluster(hadoop="3.3.6").image == "el7"
-    with pytest.raises(DemoError, match="no node image for tf2.15-py3-el9 with Hadoop 2.10.2"):
-        _ = cluster.Cluster("tf2.15-py3-el9", hadoop="2.10.2").image
-
-
 @pytest.mark.parametrize(
     ("given", "words"),
     [
@@ -402,22 +308,14 @@ def test_the_image_follows_the_version_of_hadoop() -> None:
         ({"hadoop": "2.10.2", "kerberos": True}, r"Kerberos requires Hadoop 3\.3\.6"),
         ({"hadoop": "2.10.2", "cdsw": "1.4.0"}, r"CDSW requires Hadoop 3\.3\.6"),
         ({"hadoop": "3.1.1", "cdsw": "1.4.0"}, r"CDSW requires Hadoop 3\.3\.6"),
+        ({"stack": "tf2.15-py3-el9", "hadoop": "2.10.2"}, "no node image for tf2.15-py3-el9 with Hadoop 2.10.2"),
         ({"data_nodes": 0}, "1 to 8 but is 0"),
         ({"data_nodes": 9}, "1 to 8 but is 9"),
     ],
 )
 def test_a_cluster_that_was_never_tried_is_refused(given: dict[str, Any], words: str) -> None:
     with pytest.raises(DemoError, match=words):
-        cluster.Cluster(**given)
-
-
-def test_packages_that_a_suite_lacks_come_from_another(tools: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = Path(os.environ["PATH"].partition(":")[0])
-    write_script(folder / "mmdebstrap", 'printf "%s\\n" "$@" >> "$CALLS"; echo archive')
-    images.make_base("el7-hadoop2")
-    calls = tools.read_text(encoding="utf-8").splitlines()
-    assert '--aptopt=APT::Default-Release "trixie"' in calls
-    assert [line.split()[-2] for line in calls if line.startswith("deb ")] == ["trixie", "bullseye", "sid"]
+        _ = cluster.Cluster(**given).image
 
 
 def test_a_node_that_is_added_changes_no_address(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -431,16 +329,6 @@ def test_a_node_that_is_added_changes_no_address(monkeypatch: pytest.MonkeyPatch
     assert cluster.node_options(with_cdsw, "data1") == cluster.node_options(two, "data1")
     monkeypatch.setenv("DEMO_SUBNET", "10.9.8.0/24")
     assert two.addresses["master1"] == "10.9.8.201"
-
-
-def test_only_the_mirror_host_holds_the_mirror() -> None:
-    demo = cluster.Cluster()
-    holders = [
-        host
-        for host in demo.hosts
-        if any("deeplearning-mirror" in option for option in cluster.node_options(demo, host))
-    ]
-    assert holders == ["mirror1"]
 
 
 @pytest.fixture
@@ -540,40 +428,3 @@ def test_what_the_mirror_host_needs_to_fetch_is_handed_on(monkeypatch: pytest.Mo
     settings = inventory.mirror_environment()
     assert (settings["https_proxy"], settings["PIP_INDEX_URL"]) == ("http://proxy:3128", "https://pypi.example/simple")
     assert settings["MAVEN_CENTRAL_URL"] == "https://maven.example/central"
-
-
-def test_what_never_comes_is_said_with_the_last_answer() -> None:
-    with pytest.raises(DemoError, match="HDFS must be ready within 0 seconds, but is not: 1 of 2 DataNodes"):
-        services.until("HDFS", lambda: "1 of 2 DataNodes are live.", seconds=0)
-
-
-def test_a_service_that_does_not_listen_yet_is_asked_again() -> None:
-    answers = iter([ConnectionRefusedError("refused"), KeyError("beans"), None])
-
-    def problem() -> None:
-        answer = next(answers)
-        if answer is not None:
-            raise answer
-
-    services.until("HDFS", problem, every=0)
-    assert list(answers) == []
-
-
-def test_hdfs_is_ready_when_it_accepts_writes(monkeypatch: pytest.MonkeyPatch) -> None:
-    state = {"FSState": "safeMode", "NumLiveDataNodes": 2}  # of Hadoop 3.3.6, with the keys that are read
-    monkeypatch.setattr(services, "get", lambda *_: {"beans": [state]})
-    assert services.hdfs_problem(cluster.Cluster(data_nodes=3)) == "2 of 3 DataNodes are live."
-    assert services.hdfs_problem(cluster.Cluster(data_nodes=2)) == "the NameNode is in the state safeMode."
-    state["FSState"] = "Operational"
-    assert services.hdfs_problem(cluster.Cluster(data_nodes=2)) is None
-
-
-def test_yarn_is_ready_when_every_node_manager_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(services, "get", lambda *_: {"clusterMetrics": {"activeNodes": 1, "lostNodes": 0}})
-    assert services.yarn_problem(cluster.Cluster(data_nodes=2)) == "1 of 2 NodeManagers are active."
-    assert services.yarn_problem(cluster.Cluster(data_nodes=1)) is None
-
-
-def test_the_summary_names_the_one_python_of_the_environment() -> None:
-    stack = stacks.load_stack("tf2.15-py3-el9").data
-    assert tour.installed_versions(stack, "3.11").startswith("python 3.11, tensorflow 2.15.")

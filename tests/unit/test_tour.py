@@ -15,16 +15,6 @@ def commands(cluster: Cluster) -> list[str]:
     return [suggestion.command for suggestion in tour.suggestions(cluster)]
 
 
-def test_the_usual_demo_needs_no_arguments() -> None:
-    assert commands(Cluster()) == [
-        "make demo",
-        "scripts/demo status",
-        "make demo-shell HOST=edge1",
-        ".venv/bin/ansible-playbook -i inventories/demo playbooks/verify.yml",
-        "make demo-down",
-    ]
-
-
 def test_the_same_command_again_names_the_same_stack_and_nodes() -> None:
     """make demo alone would switch the cluster to the default stack."""
     assert commands(Cluster("tf1.4-cpu-py27-el7"))[0] == "make demo STACK=tf1.4-cpu-py27-el7"
@@ -33,24 +23,11 @@ def test_the_same_command_again_names_the_same_stack_and_nodes() -> None:
     assert commands(Cluster(name="other", hadoop="2.10.2"))[0].endswith(" --hadoop 2.10.2")
 
 
-def test_the_same_command_again_has_the_host_of_cdsw() -> None:
-    """make demo alone would stop at it."""
-    assert commands(Cluster(cdsw="1.4.0"))[0] == "make demo CDSW=1"
-    assert commands(Cluster(cdsw="1.10.5-parcel"))[0] == "make demo CDSW=1.10.5-parcel"
-    assert commands(Cluster(name="other", cdsw="1.4.0"))[0].endswith(" --cdsw 1.4.0")
-    assert "make demo-shell HOST=cdsw1" in commands(Cluster(cdsw="1.4.0"))
-    assert not any("cdsw" in command for command in commands(Cluster()))
-
-
 @pytest.mark.parametrize(("given", "option"), [("", []), ("1", ["--cdsw"]), ("1.10.5", ["--cdsw", "1.10.5"])])
 def test_make_hands_the_release_of_cdsw_on(given: str, option: list[str]) -> None:
     command = ["make", "--no-print-directory", "--dry-run", "demo", f"CDSW={given}"]
     completed = subprocess.run(command, cwd=images.REPOSITORY, capture_output=True, text=True, check=True)
     assert completed.stdout.splitlines()[-1].split()[6:] == option
-
-
-def test_a_cluster_of_another_name_is_named_in_every_command() -> None:
-    assert all("other" in command for command in commands(Cluster(name="other")))
 
 
 @pytest.mark.parametrize("command", [command for command in commands(Cluster()) if command.startswith("make ")])
