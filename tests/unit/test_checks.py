@@ -1,6 +1,5 @@
 """The runner behind `make test`: what it counts, what it stops, what it cleans up."""
 
-import runpy
 from pathlib import Path
 
 import pytest
@@ -43,25 +42,6 @@ def test_a_failure_ends_the_run_of_all_layers_but_lint_and_long(runner, layer, n
     assert str(runner.count()) == f"{count} passed, 1 failed, 0 skipped"
 
 
-@pytest.mark.parametrize(("ends", "unit"), [("exit 0", "passed"), ("exit 1", "not run")])
-def test_unit_tests_begin_beside_the_longest_lint_step_and_not_after_a_failure(
-    ends: str, unit: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    waits = "for i in $(seq 100); do [ ! -e begun ] || exit 0; sleep 0.05; done; exit 1"  # until a unit test has begun
-    lint = [bash("short", ends, "lint"), bash("long", waits if ends == "exit 0" else ends, "lint")]
-    report = "echo '<testsuite tests=\"1\"/>' > .cache/test/unit-a.xml"
-    for name, value in (
-        ("REPO", tmp_path),
-        ("scenarios", lambda repo: []),
-        ("lint_steps", lambda repo: lint),
-        ("unit_steps", lambda repo, jobs: [bash("a", f"touch begun; {report}")]),
-    ):
-        monkeypatch.setattr(checks, name, value)
-    assert checks.main(["lint", "unit", "--jobs", "1"]) == (0 if unit == "passed" else 1)
-    steps = [line.split() for line in capsys.readouterr().out.partition("result     time")[2].splitlines()]
-    assert [words[2] for words in steps if words[:2] == ["unit", "a"]] == ([unit] if unit == "passed" else [])
-
-
 def test_a_cluster_that_was_started_is_removed_after_a_failure(runner):
     first_environment, second_environment = {"E2E_STACK": "here"}, {"E2E_STACK": "other"}
     runner.steps = [
@@ -73,39 +53,6 @@ def test_a_cluster_that_was_started_is_removed_after_a_failure(runner):
     runner.run_in_order(runner.steps[:1])
     runner.run_in_order(runner.steps[1:])
     assert outcomes(runner) == ["FAILED", "passed", "not run", "not run"]
-
-
-def test_the_next_cluster_is_made_beside_jobs_and_both_are_removed_after_their_failure(tmp_path, monkeypatch):
-    def parts(_, stack: str) -> list[list[Step]]:
-        def step(name: str, script: str, **options) -> Step:
-            return bash(f"{stack} {name}", script, "e2e", environment={"E2E_STACK": stack}, **options)
-
-        # Those of the first cluster fail when those of the second, which is there then, have begun; these end after the first one's removal.
-        scripts = {
-            "one": "while [ ! -e begun ]; do sleep 0.05; done; exit 1",
-            "two": "touch begun; while [ ! -e down-one ]; do sleep 0.05; done",
-        }
-        down = step("down", f"touch down-{stack}", always=True)
-        return [[step("made", "true")], [step("jobs", scripts[stack]), step("faults", "true"), down]]
-
-    monkeypatch.setattr(check_steps, "e2e_steps", parts)
-    monkeypatch.setattr(checks, "REPO", tmp_path)
-    monkeypatch.setattr(checks, "scenarios", lambda repo: [])
-    names = []
-    monkeypatch.setattr(
-        Runner, "run", lambda runner, step, show, run=Runner.run: (names.append(step.name), run(runner, step, show))
-    )
-    assert checks.main(["e2e", "--stack", "one", "--stack", "two"]) == 1
-    assert (names[0], set(names[1:3]), names[3:]) == (
-        "one made",
-        {"one jobs", "two made"},
-        ["two jobs", "one down", "two down"],
-    )
-
-
-def test_clusters_that_are_there_at_the_same_time_have_names_of_their_own() -> None:
-    names = [check_steps.e2e_cluster(stack).name for stack in stack_names()]
-    assert len(set(names)) == len(names)
 
 
 def test_a_command_that_does_not_exist_is_a_failure(runner, capsys):
@@ -141,19 +88,6 @@ def test_a_lane_runs_in_order_beside_others_and_cleans_up_after_their_failure(ru
     runner.steps = [*lane, scenario]
     runner.run_side_by_side([lane, [scenario]], jobs=2)
     assert outcomes(runner) == ["passed", "passed", "not run", "passed", "FAILED"]
-
-
-def test_a_scenario_does_its_long_part_in_the_long_layer_only(monkeypatch):
-    monkeypatch.delenv("SCENARIO_LONG", raising=False)
-    [quick] = [step for step in check_steps.molecule_steps(check_steps.REPO) if step.name == check_steps.TWO_TIERS[0]]
-    [long] = [step for step in check_steps.long_steps(check_steps.REPO) if step.name == check_steps.TWO_TIERS[0]]
-    runner = Runner(check_steps.REPO)
-    assert [runner.environment(step).get("SCENARIO_LONG") for step in (quick, long)] == [None, "yes"]
-
-
-def test_steps_write_the_bytecode_that_their_next_start_reads(runner, monkeypatch):
-    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
-    assert "PYTHONDONTWRITEBYTECODE" not in runner.environment(bash("a", "true"))
 
 
 def test_a_scenario_that_ran_no_test_is_a_failure(runner, capsys):
@@ -204,14 +138,6 @@ def test_the_summary_ends_with_the_cause_of_a_failure(runner, log, cause):
     assert cause in end
 
 
-def test_every_scenario_of_the_repository_is_found():
-    folders = {path.name for path in (check_steps.REPO / "molecule").iterdir() if (path / "converge.yml").exists()}
-    assert set(check_steps.scenarios(check_steps.REPO)) == folders - {"shared"}
-    assert check_steps.scenarios(check_steps.REPO)[: len(check_steps.LONGEST_SCENARIOS)] == list(
-        check_steps.LONGEST_SCENARIOS
-    )  # one that was renamed would wait its turn
-
-
 @pytest.mark.parametrize(
     "arguments", [["nonsense"], ["molecule", "--scenario", "no-such-scenario"], ["long", "--from", "no-such-step"]]
 )
@@ -254,19 +180,7 @@ def test_the_long_layer_installs_the_locks_of_every_image():
     assert {step.command[3] for step in check_steps.stack_steps(check_steps.REPO)} == expected_images
 
 
-def test_steps_of_stacks_that_run_side_by_side_share_no_node() -> None:
-    node = runpy.run_path(str(check_steps.REPO / "tests" / "stacks" / "node.py"))["Node"]
-    steps = [step.command[3] for step in check_steps.stack_steps(check_steps.REPO)]
-    names = [node(image, {}, requested=[step]).name for step in steps for image in steps]
-    assert len(set(names)) == len(names)
-
-
 def images_of(name: str) -> str:
     stack = load_stack(name).data
     names = [image for image in images.image_names() if image.partition("-")[0] in stack["os"]]
     return next((image for image in names if images.java(image) in stack.get("java", [])), names[0])
-
-
-def test_every_unit_test_is_in_one_step_with_a_process_more_than_jobs() -> None:
-    (step,) = check_steps.unit_steps(check_steps.REPO, 4)
-    assert step.command[:4] == ["pytest", "tests/unit", "--numprocesses", "5"]
