@@ -256,16 +256,6 @@ def test_another_system_is_refused_before_anything_else(role: str) -> None:
 
 
 @pytest.mark.parametrize("role", CALLERS)
-def test_a_licence_that_nobody_accepted_is_refused(role: str) -> None:
-    inputs = {f"{role}_versions": [ONE[role]]}
-    applies, passes, message = shared_check(role, "Check that NVIDIA's licence", {}, **inputs)
-    assert (applies, passes) == (True, False)
-    assert "nothing of NVIDIA's was downloaded" in message
-    assert f"set nvidia_license_accepted: true (the role alone: {role}_license_accepted)." in message
-    assert shared_check(role, "Check that NVIDIA's licence", {}, **inputs, **{f"{role}_license_accepted": True})[1]
-
-
-@pytest.mark.parametrize("role", CALLERS)
 def test_nothing_is_removed_under_a_job(role: str) -> None:
     record = {f"{role}_items": [ONE[role]], "cuda": ["12.2"], f"{role}_source": "package"}
     host = {"users": [{"pid": 7, "name": "python"}]}
@@ -485,20 +475,6 @@ def test_what_the_link_pointed_to_before_is_what_the_first_run_found() -> None:
 @pytest.mark.parametrize(("default", "link"), [("", "12.2"), ("8.0", "8.0")])
 def test_the_default_toolkit_is_the_last_unless_the_site_names_one(default: str, link: str) -> None:
     assert work("cuda", cuda_versions=["8.0", "12.2"], cuda_default=default)["record"]["cuda_default"] == link
-
-
-def test_an_installers_toolkit_goes_without_what_other_roles_installed_beside_it_and_its_mark_last() -> None:
-    listing = task("cuda", "remove_toolkit", "List the files")["ansible.builtin.find"]
-    assert listing["hidden"]
-    assert listing["excludes"] == ["cudnn-*", "nccl-*"]
-    home = "/usr/local/cuda-11.8"
-    names = [".deeplearning-runfile", "bin", "lib64", "targets"]
-    files = {"files": [{"path": f"{home}/{name}"} for name in names]}
-    removal = task("cuda", "remove_toolkit", "Remove the files")
-    variables = {**removal["vars"], "__cuda_package_item": {"version": "11.8"}, "__cuda_installer_files": files}
-    paths = answer("cuda", removal["loop"], **variables)
-    assert paths[0] == "/etc/ld.so.conf.d/cuda-11-8.conf"
-    assert paths[1:] == [f"{home}/{name}" for name in reversed(names)]
 
 
 @pytest.mark.parametrize("source", ["package", "tarball"])
