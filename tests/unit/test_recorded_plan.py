@@ -1,7 +1,8 @@
 """Recorded facts of 21 hosts in, the recorded plan out: no change of the code may make hosts run again what they have.
 
-The hosts are those of trees.py, bare and installed, as host_reader answered; digests leave out the roles' files, which change
-often. Where a stack's file or compat/ changes what these hosts get, write the lines again and look at the difference:
+The hosts are those of trees.py, bare and installed, as host_reader answered: facts and variables that an entry lacks are those of
+the first one. Digests leave out the roles' files, which change often. Where a stack's file or compat/ changes what these hosts get,
+write the lines again and look at the difference:
 .venv/bin/python tests/unit/test_recorded_plan.py
 """
 
@@ -22,8 +23,12 @@ RECORD = Path(__file__).with_name("recorded_plan.jsonl")
 Json = dict[str, Any]
 
 
+SHARED = ("facts", "variables")
+
+
 def recorded() -> list[Json]:
-    return [json.loads(line) for line in RECORD.read_text(encoding="utf-8").splitlines()]
+    entries = [json.loads(line) for line in RECORD.read_text(encoding="utf-8").splitlines()]
+    return [{**entry, **{part: {**entries[0][part], **entry[part]} for part in SHARED}} for entry in entries]
 
 
 def host(entry: Json) -> plan_model.Host:
@@ -58,6 +63,9 @@ def record() -> None:
     plan_ = make_plan(entries)
     for entry in entries:
         entry["planned"] = planned(plan_, entry["host"])
+    for entry in entries[1:]:
+        for part in SHARED:
+            entry[part] = {key: value for key, value in entry[part].items() if entries[0][part].get(key) != value}
     RECORD.write_text("".join(json.dumps(entry, sort_keys=True) + "\n" for entry in entries), encoding="utf-8")
 
 
