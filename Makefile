@@ -29,7 +29,7 @@ demo-shell: $(VENV)/.complete ## open a shell on a node of the demo (HOST=data1)
 test: $(VENV)/.complete ## every check: lint, unit, molecule, e2e
 	scripts/check
 
-test-long: $(VENV)/.complete ## what is slow and rarely breaks: see docs/develop/testing.md
+test-long: $(VENV)/.complete ## slow tests: every stack, every Hadoop, faults (docs/develop/testing.md)
 	scripts/check long $(ARGS)
 
 lint unit molecule e2e: $(VENV)/.complete

@@ -10,8 +10,8 @@ DOCUMENTATION = r"""
 module: yarn_reports
 short_description: Read which NodeManagers report to YARN, and wait for some of them
 description:
-  - In some releases of Hadoop a NodeManager that registers with a restarted ResourceManager may never report again. YARN shows it as RUNNING, gives it
-    no container, and has it as LOST after 10 minutes.
+  - In some releases of Hadoop a NodeManager that registers with a restarted ResourceManager may never report again. YARN lists it as RUNNING but
+    starts no container there, and marks it LOST after 10 minutes.
   - A ResourceManager that does not answer is waited for as well. It is no failure.
 options:
   conf_dir: {description: Directory of the ResourceManager's configuration, type: path, required: true}

@@ -198,8 +198,8 @@ def test_a_host_with_cgroup_v2_gets_the_controller_mounted_and_stays_as_it_is(mo
 
 def test_on_a_manager_s_host_with_cgroup_v2_nothing_is_mounted() -> None:
     node = linux(devices=None, devices_unused=True, manager="ambari")
-    (sentence,) = about(made(data(node), master()).warnings, "must be mounted")
-    assert sentence.startswith("data1: LinuxContainerExecutor isolates GPUs with")
+    (sentence,) = about(made(data(node), master()).warnings, "of cgroup v1")
+    assert sentence.startswith("data1: LinuxContainerExecutor requires the controller devices")
 
 
 @pytest.mark.parametrize(("version", "refused"), [("3.3.0", True), ("3.3.1", False), ("3.3.0.7", False)])
@@ -247,8 +247,7 @@ def test_the_hierarchy_of_the_site_stays(node: dict[str, Any], hierarchy: str) -
     [
         (
             linux(devices=None),
-            "LinuxContainerExecutor isolates GPUs with the controller devices of cgroup v1, which must be mounted and writable, but is not "
-            "(Hadoop's GPU plugin cannot",
+            "LinuxContainerExecutor requires the controller devices of cgroup v1, mounted and writable, but it is not (Hadoop's GPU plugin cannot",
         ),
         (
             found(yarn_site=file({}, problem="be XML, but is not: mismatched tag")),
@@ -282,7 +281,9 @@ def test_a_manager_gets_the_settings_of_the_isolation_too() -> None:
     assert f"{CGROUPS}.hierarchy=/hadoop-yarn" in sentence
     assert "container-executor.cfg: [gpu] module.enabled=true, [cgroups] root=/sys/fs/cgroup" in sentence
     node["yarn"]["devices"] = None
-    assert about(made(data(node | secure), master()).warnings, "data1: LinuxContainerExecutor isolates GPUs with")
+    assert about(
+        made(data(node | secure), master()).warnings, "data1: LinuxContainerExecutor requires the controller devices"
+    )
 
 
 MOUNTS = """\

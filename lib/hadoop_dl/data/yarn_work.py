@@ -40,8 +40,8 @@ MAXIMUM_APPLICATIONS = "1000"
 # Beside cgroup v2, which has /sys/fs/cgroup to itself; empty after a boot.
 OWN_ROOT = "/run/deeplearning-cgroup"
 NO_DEVICES = (
-    "LinuxContainerExecutor isolates GPUs with the controller devices of cgroup v1, which must be mounted and writable, but is not (Hadoop's GPU plugin "
-    "cannot write cgroup v2): a NodeManager with GPUs would not start. Mount it, or set yarn_gpu: false for this host (docs/operate/yarn.md)."
+    "LinuxContainerExecutor requires the controller devices of cgroup v1, mounted and writable, but it is not (Hadoop's GPU plugin cannot write "
+    "cgroup v2). A NodeManager with GPUs would not start. Mount it, or set yarn_gpu: false for this host (docs/operate/yarn.md)."
 )
 # Fixed in 3.3.1 by YARN-10391 (its CHANGELOG). The program denies the device, and then ends with status 3: no container starts, with GPUs or without.
 BROKEN_PROGRAM = re.compile(r"3\.3\.0(?![0-9.])")

@@ -214,8 +214,8 @@ def failure(
         signing_key = f"the key {source.key}" if source.key else "a key that the host trusts"
         return (
             f"{title} needs packages signed with {signing_key}{f' ({key})' if key else ''}, but those of {host}'s repositories ({source}) are not; "
-            f"{source.manager} reports: {output}. Nothing was installed. Get the key from who signs the packages, compare its fingerprint, and name "
-            "its file on the controller (the role's repository_key); never turn the check off."
+            f"{source.manager} reports: {output}. Nothing was installed. Obtain the signing key, check its fingerprint, and set the role's "
+            "repository_key to its file on the controller; never turn the check off."
         )
     return (
         f"{title} must be installed on {host} from its repositories ({source}), but {source.manager} reports: {output}. Solve what it names, and "

@@ -32,7 +32,7 @@ OF_JOBS = (
     ("--gpus", "N", "of each worker, from YARN", None),
     ("--per-node", "N", "at most N workers on a host, if YARN does not know GPUs", None),
     ("--queue", "NAME", "YARN queue", None),
-    ("--node-label", "LABEL", "workers come to nodes with this label alone", None),
+    ("--node-label", "LABEL", "run workers only on nodes with this label", None),
     ("--cores", "N", "of each worker (1)", None),
     ("--memory", "SIZE", "of each worker (6g)", "6g"),
     ("--deploy-mode", "MODE", "client or cluster", None),

@@ -127,14 +127,14 @@ def arguments_parser():
         help="seconds after which the job is ended, those in the queue included (86400)",
     )
     parser.add_argument(
-        "--wait", type=count, default=40, help="seconds without all executors after the application began to run (40)"
+        "--wait", type=count, default=40, help="seconds to wait for all executors once the application runs (40)"
     )
     parser.add_argument("--queue", help="YARN queue")
     parser.add_argument(
         "--node-label",
         type=label,
         metavar="LABEL",
-        help="executors come to nodes with this label of YARN alone, such as gpu (what the queue has)",
+        help="run executors only on nodes with this YARN label, such as gpu (the queue's)",
     )
     parser.add_argument(
         "--principal", help="on a cluster with Kerberos: who the job runs as, with --keytab (the ticket's user)"
