@@ -9,8 +9,8 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
+import plan_hosts
 import pytest
-import test_plan
 import yaml
 from test_engine_image import given
 
@@ -50,7 +50,7 @@ NODE = {
     "nvidia": {"gpus": []},
 }
 SITE = {
-    **test_plan.SITE,
+    **plan_hosts.SITE,
     "deeplearning_request": STACK,
     "tensorflow_build_source": {"file": "http://mirror1:8900/files/tensorflow.bundle", "sha256": SHA256},
     "bazel_files": {"0.26.1": {"file": "http://mirror1:8900/files/bazel", "sha256": SHA256}},
@@ -87,7 +87,7 @@ def record(site: Path, **changes: Any) -> None:
 
 
 def host(name: str = "data1", *groups: str, **parts: Any) -> plan_model.Host:
-    return invented_hosts.host(name, groups or ("data_nodes",), SITE, test_plan.changed_node(**{**NODE, **parts}))
+    return invented_hosts.host(name, groups or ("data_nodes",), SITE, plan_hosts.changed_node(**{**NODE, **parts}))
 
 
 BUILDER = ("build01", "build_hosts")
@@ -283,7 +283,7 @@ def test_a_build_needs_a_host_of_that_system_and_python(site: Path, builder: dic
 
 
 def test_a_site_that_builds_nothing_is_told_so() -> None:
-    plain = invented_hosts.host("data1", ("data_nodes",), {**SITE, "deeplearning_request": BASE}, test_plan.NODE)
+    plain = invented_hosts.host("data1", ("data_nodes",), {**SITE, "deeplearning_request": BASE}, plan_hosts.NODE)
     words = "No host of this run asks for a stack whose TensorFlow is built"
     assert words in " ".join(made(plain, building=True).problems)
 

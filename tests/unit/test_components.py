@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 from ansible_programs import tasks_in
-from test_plan import make_host
+from plan_hosts import make_host
 
 from hadoop_dl import plan
 from hadoop_dl.plan import target

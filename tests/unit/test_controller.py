@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from test_plan import NODE, changed_node, make_host
+from plan_hosts import NODE, changed_node, make_host
 
 from hadoop_dl.hosts import inventory_values
 from hadoop_dl.plan import controller

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 
 import pytest
-from test_recorded_plan import make_plan, recorded
+from recorded_plan import make_plan, recorded
 
 ENTRIES = {entry["host"]: entry for entry in recorded()}
 COMPLETE = sorted(name for name, entry in ENTRIES.items() if not entry["planned"]["rows"] and entry["planned"]["stack"])

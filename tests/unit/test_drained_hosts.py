@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from ansible.module_utils.hadoop_dl_host import host_system, host_yarn, yarn_exclude
-from test_plan import NODE, REPOSITORY, make_host
+from plan_hosts import NODE, REPOSITORY, make_host
 
 from hadoop_dl import plan
 from hadoop_dl.hosts import report

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_plan import SITE
+from plan_hosts import SITE
 
 from hadoop_dl import plan
 from hadoop_dl.data import stacks, tensorflow_build

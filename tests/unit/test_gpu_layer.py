@@ -6,8 +6,8 @@ import copy
 from pathlib import Path
 from typing import Any
 
+import plan_hosts
 import pytest
-import test_plan
 
 from hadoop_dl import plan
 from hadoop_dl.plan import gpu_layer, gpu_stack, target
@@ -25,7 +25,7 @@ WISH: dict[str, Any] = {
     "nvidia_license_accepted": True,
 }
 NODE: dict[str, Any] = {
-    **test_plan.NODE,
+    **plan_hosts.NODE,
     "os": {"id": "rhel", "family": "RedHat", "short": "el7", "name": "Red Hat Enterprise Linux 7.9"},
     "kernel": {"running": KERNELS[0], "default_boot": KERNELS[1], "installed": KERNELS, "modules": []},
     "nvidia": {"gpus": [{"vendor": "10de", "device": "15f8"}] * 2, "listed": None, "driver": None, "installed": None},

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_recorded_plan import recorded
+from recorded_plan import recorded
 
 from hadoop_dl import plan
 from hadoop_dl.data.report_answers import Asked, asked_of

@@ -30,8 +30,8 @@ from ansible_programs import LOCAL, play
 from host_modules import run
 from kdc import REALM, Realm
 from loopback import Quiet, served
+from plan_hosts import REPOSITORY, changed_node, make_host
 from resource_manager import ADDRESS, write_settings
-from test_plan import REPOSITORY, changed_node, make_host
 
 from hadoop_dl.data import host_facts
 from hadoop_dl.data.compat import Compat

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from ansible_programs import run
-from test_plan import changed_node, make_host
+from plan_hosts import changed_node, make_host
 
 from hadoop_dl import plan
 from hadoop_dl.hosts import host_script

@@ -14,8 +14,8 @@ import yaml
 from ansible.module_utils.hadoop_dl_host import package_sets
 from ansible_programs import REPOSITORY
 from faulty_server import Index
+from plan_hosts import make_host
 from test_builds import PROVENANCE
-from test_plan import make_host
 
 from hadoop_dl import plan
 from hadoop_dl.cli import mirror, mirror_site

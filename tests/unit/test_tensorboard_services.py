@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from ansible.module_utils.hadoop_dl_host import removal_reader
-from test_plan import REPOSITORY, changed_node, el9_node, make_host, needs
+from plan_hosts import REPOSITORY, changed_node, el9_node, make_host, needs
 
 from hadoop_dl import plan
 from hadoop_dl.plan import inputs, model

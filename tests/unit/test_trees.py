@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from ansible.module_utils.hadoop_dl_host import host_reader
-from test_plan import REPOSITORY, SITE
+from plan_hosts import REPOSITORY, SITE
 from trees import TREES, build
 
 from hadoop_dl import plan
