@@ -112,7 +112,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     commit = git(REPOSITORY, "rev-parse", "HEAD").decode().strip()
     print(*files, sep="\n")
-    print(f"\nThis makes the tag:\n  git tag --annotate v{version} --message 'hadoop-deeplearning {version}' {commit}")
+    print(f"\nThese sign the release with your key, and make its tag:\n  gpg --armor --detach-sign {files[-1]}")
+    print(f"  git tag --sign v{version} --message 'hadoop-deeplearning {version}' {commit}")
     return 0
 
 
