@@ -18,11 +18,11 @@ POLL = 10  # seconds between two questions
 PATIENCE = 120  # seconds for a ResourceManager that does not answer meanwhile
 GRACE = 120  # seconds after the limit, in which YARN ends what still runs
 REPEAT = 300  # seconds after which an unchanged line is shown again
-STATES = ("drainable", "drained", "returnable", "running")
+STATES = ("known", "drainable", "drained", "returnable", "running")
 
 
 class ActionModule(HostAction):
-    """yarn_node: `state` drainable or returnable (checked, nothing changes), drained or running (waited for, at most `seconds`).
+    """yarn_node: `state` known (read), drainable or returnable (checked, nothing changes), drained or running (waited for, at most `seconds`).
 
     `node` is the node's name in YARN if the inventory has another one. Returns `node` (name, state, gpus, recorded) and `refresh`, whether YARN
     must read its file of excluded nodes again, `managed`, whether only a manager may change that file. `together`: hosts of the inventory that
@@ -49,10 +49,10 @@ class ActionModule(HostAction):
         return {"node": summary, "refresh": node.state not in end_states, "managed": bool(yarn.manager)}
 
     def checked(self, state: str) -> yarn_nodes.Yarn:
-        yarn = self.ask()
+        yarn, problem = self.ask(), None
         if state == "drainable":
             problem = yarn_nodes.drain_problem(self.host, yarn, early=bool(self.args.get("early")))
-        else:
+        elif state == "returnable":
             problem = yarn_nodes.return_problem(self.host, yarn)
         if problem:
             raise yarn_nodes.Refused(problem)

@@ -15,11 +15,13 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import ansible_programs
 import host_modules
 import pytest
 import python_files
+import yaml
 from ansible.module_utils.hadoop_dl_host import mapr, yarn_cluster, yarn_exclude, yarn_nodes
-from resource_manager import ANSWERS, gpu_node, write_settings
+from resource_manager import ANSWERS, gpu_node, serving, write_settings
 
 from hadoop_dl.data import yarn_nodes as decisions
 from hadoop_dl.data.yarn_nodes import Refused
@@ -138,7 +140,7 @@ def test_an_answer_of_another_form_is_refused(wrong: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("values", "words"),
     [
-        ({"state": "DECOMMISSIONED", "excluded": True}, "Put the ResourceManager that has the record first"),
+        ({"state": "DECOMMISSIONED", "excluded": True}, "no ResourceManager in node_maintenance_resourcemanagers has"),
         ({"state": "RUNNING", "excluded": True}, None),  # the site has not refreshed yet
         ({"state": "LOST"}, "must run in YARN again, but YARN has it as LOST, and this project did not take it out"),
         ({"state": "UNHEALTHY", "health": "1/1 local-dirs bad"}, "YARN has it as UNHEALTHY (1/1 local-dirs bad)"),
@@ -444,6 +446,44 @@ def test_a_nodemanager_of_another_domain_is_not_taken_for_a_host(
     monkeypatch.setattr(yarn_nodes.socket, "getfqdn", lambda: "master1.example.com")
     nodes = [{"nodeHostName": name} for name in known]
     assert [row["nodeHostName"] for row in yarn_nodes.of_host(nodes, ["data1", "10.0.0.1"])] == own
+
+
+@pytest.mark.parametrize("recorded_at", ["rm1", "rm2", None])
+def test_the_record_of_any_resourcemanager_puts_a_host_back(
+    site: Site, tmp_path: Path, recorded_at: str | None
+) -> None:
+    """rm1 was rebuilt, or is the first one only since."""
+    role = REPOSITORY / "roles/node_maintenance"
+    variables = {
+        **yaml.safe_load((role / "defaults/main.yml").read_text(encoding="utf-8")),
+        **yaml.safe_load((role / "vars/main.yml").read_text(encoding="utf-8")),
+        "node_maintenance_state": "running",
+        "node_maintenance_resourcemanagers": ["rm1", "rm2"],
+        "node_maintenance_conf_dir": str(site.conf),
+        "node_maintenance_start_command": "true",
+        # Of each host its own: both are this machine.
+        "__node_maintenance_record": f"{tmp_path}/{{{{ item | default(__node_maintenance_rm) }}}}/etc/record.json",
+    }
+    out = {"nodeHostName": "data1", "state": "DECOMMISSIONED"}
+    answers = {"/nodes": {"nodes": {"node": [out]}}, "/info": {"clusterInfo": {"hadoopVersion": "3.3.6"}}}
+    if recorded_at:
+        site.settle("excluded", record=f"{tmp_path}/{recorded_at}/etc/record.json")
+    else:
+        site.file.write_bytes(b"data1\n")
+    show = {"ansible.builtin.debug": {"msg": "{{ __node_maintenance.node }} by {{ __node_maintenance_rm }}"}}
+    tasks = [{"ansible.builtin.include_tasks": str(role / "tasks/preflight.yml")}, show]
+    hosts = {"hosts": dict.fromkeys(("data1", "rm1", "rm2"), {}), "vars": variables}
+    (tmp_path / "address").mkdir()
+    (site.conf / "hdfs-site.xml").symlink_to(tmp_path / "address/yarn-site.xml")
+    with serving(lambda path: answers[path[path.rindex("/") :]], tmp_path / "address"):
+        status, output = ansible_programs.play_tasks(tmp_path, tasks, hosts, hosts="data1")
+    if recorded_at:
+        assert f"True}} by {recorded_at}" in output, output
+    else:
+        assert (status, "no ResourceManager in node_maintenance_resourcemanagers has a record" in output) == (
+            2,
+            True,
+        ), output
 
 
 # The action: a host module that answers from a list; nothing sleeps.

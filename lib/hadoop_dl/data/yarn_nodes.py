@@ -187,9 +187,9 @@ def return_problem(host: str, yarn: Yarn) -> str | None:
         return None
     if node.excluded:
         return (
-            f"{node.name} must have a record of its drain to be put back, but YARN has it as {node.state}, the file of excluded nodes has its line, and this "
-            "ResourceManager has no record. Nothing was changed. Put the ResourceManager that has the record first in node_maintenance_resourcemanagers; or "
-            "remove the line, run yarn rmadmin -refreshNodes, start the NodeManager, and run again; or leave the host out if the site excluded it."
+            f"{node.name} must have a record of its drain to be put back, but YARN has it as {node.state}, the file of excluded nodes has its line, and "
+            "no ResourceManager in node_maintenance_resourcemanagers has a record. Nothing was changed. Add the ResourceManager that has it; or remove "
+            "the line, run yarn rmadmin -refreshNodes, start the NodeManager, and run again; or leave the host out if the site excluded it."
         )
     return f"{host} must run in YARN again, but {missing(node)}, and this project did not take it out. Start its NodeManager, and run again."
 
