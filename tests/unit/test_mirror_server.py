@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+import python_files
 import yaml
 from ansible.parsing.dataloader import DataLoader
 from ansible.template import Templar
@@ -48,8 +49,8 @@ class Mirror:
         connection.close()
         return answer.status, body, dict(answer.getheaders())
 
-    def open(self) -> socket.socket:
-        return socket.create_connection(("127.0.0.1", self.port), timeout=10)
+    def open(self, source: str = "127.0.0.1") -> socket.socket:
+        return socket.create_connection(("127.0.0.1", self.port), timeout=10, source_address=(source, 0))
 
 
 @contextmanager
@@ -187,26 +188,35 @@ def test_a_client_that_does_not_read_is_ended(mirror: Mirror) -> None:
 
 
 def test_more_connections_than_threads_are_refused_at_once_and_served_later(mirror: Mirror) -> None:
-    connections = [mirror.open() for _ in range(8)]
+    connections = [mirror.open(f"127.0.1.{number}") for number in range(8)]  # nobody has more than another
     wait_until(lambda: mirror.ask("/wheels/")[0] == 503)
     for connection in connections:
         connection.close()
     wait_until(lambda: mirror.ask("/wheels/")[0] == 200)
 
 
+@pytest.mark.parametrize("addresses", [1, 8])
 @pytest.mark.parametrize("interpreter", PYTHONS)
-def test_one_address_that_reads_slowly_leaves_connections_to_others(root: Path, interpreter: str) -> None:
+def test_addresses_that_read_slowly_leave_connections_to_others(root: Path, interpreter: str, addresses: int) -> None:
+    """Eight have all connections that there are: those of who has most end for who has fewer."""
     (root / "files/large").write_bytes(b"x" * 30_000_000)
     with running(interpreter, root) as mirror:  # with its own limits
-        connections = [mirror.open() for _ in range(32)]
+        connections = [mirror.open(f"127.0.1.{number}") for number in range(addresses) for _ in range(32)]
         for connection in connections:
             connection.sendall(b"GET /files/large HTTP/1.1\r\nHost: x\r\n\r\n")
             assert connection.recv(15) == b"HTTP/1.1 200 OK"
-        assert mirror.open().recv(12) == b"HTTP/1.1 503"
+        assert mirror.open("127.0.1.0").recv(12) == b"HTTP/1.1 503"
         assert [mirror.ask(f"/wheels/{WHEEL}", source="127.0.0.2")[:2] for _ in range(40)] == [(200, CONTENT)] * 40
         for connection in connections:
             connection.close()
-        wait_until(lambda: mirror.ask("/wheels/")[0] == 200)  # its connections count no longer
+        wait_until(lambda: mirror.ask("/wheels/", source="127.0.1.0")[0] == 200)  # its connections count no longer
+
+
+def test_who_counts_as_one_client() -> None:
+    server = python_files.load(SERVER)
+    same = [("10.0.0.1", "::ffff:10.0.0.1"), ("2001:db8::1", "2001:db8::ffff:1"), ("fe80::1%eth0", "fe80::2")]
+    assert [server.client_of(one) == server.client_of(other) for one, other in same] == [True] * 3
+    assert len({server.client_of(one) for one in ("10.0.0.1", "10.0.0.2", "2001:db8::1", "2001:db8:0:1::1")}) == 4
 
 
 def test_twenty_clients_at_once_get_every_byte(root: Path) -> None:

@@ -6,9 +6,10 @@ below its directory. Here no connection holds another: each has its thread, thei
 """
 
 import argparse
-import collections
+import contextlib
 import html
 import http.server
+import ipaddress
 import os
 import posixpath
 import re
@@ -23,7 +24,7 @@ import urllib.parse
 FOLDERS = ("wheels", "files", "simple", "rpm", "deb")
 MANIFEST = "manifest.json"  # the role writes it into a directory that is a mirror's; it is not served
 THREADS = 256
-PER_ADDRESS = 32  # of them for one client, so that one that reads slowly leaves the others theirs
+PER_CLIENT = 32  # of them for one client, so that one that reads slowly leaves the others theirs
 REQUEST_SECONDS = 20  # for a request to arrive; an idle connection ends then
 CHUNK_SECONDS = 60  # for each chunk to leave
 CHUNK = 256 * 1024
@@ -43,7 +44,7 @@ class Server(socketserver.ThreadingMixIn, http.server.HTTPServer):
     def __init__(self, address, root, context=None):
         self.root = os.path.realpath(root)
         self.context = context
-        self.clients = collections.Counter()  # address: its connections
+        self.clients = {}  # client: its connections, the oldest first
         self.deadlines = {}  # connection: when it must have made progress
         self.guard = threading.Lock()
         host = address[0] or ("::" if socket.has_ipv6 else EVERY_ADDRESS)
@@ -66,7 +67,7 @@ class Server(socketserver.ThreadingMixIn, http.server.HTTPServer):
         self.server_name, self.server_port = self.server_address[:2]
 
     def process_request(self, request, client_address):
-        if not self.admitted(client_address[0]):
+        if not self.admitted(client_of(client_address[0]), request):
             try:
                 request.setblocking(False)
                 request.send(b"HTTP/1.1 503 Too many connections\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
@@ -77,31 +78,38 @@ class Server(socketserver.ThreadingMixIn, http.server.HTTPServer):
         try:
             super().process_request(request, client_address)
         except RuntimeError:  # no thread can be started
-            self.leave(client_address[0])
+            self.leave(client_of(client_address[0]), request)
             raise
 
-    def admitted(self, address):
-        """Take a connection for this address, if there is one."""
+    def admitted(self, client, connection):
+        """Take a connection for this client. If all are used, the client that has the most gives one to a client that has fewer."""
         with self.guard:
-            free = sum(self.clients.values()) < THREADS and self.clients[address] < PER_ADDRESS
-            if free:
-                self.clients[address] += 1
-            return free
+            own = self.clients.get(client, [])
+            if len(own) >= PER_CLIENT:
+                return False
+            if sum(map(len, self.clients.values())) >= THREADS:
+                most = max(self.clients.values(), key=len)
+                if len(most) <= len(own) + 1:
+                    return False
+                end(most.pop(0))
+            self.clients[client] = own + [connection]
+            return True
 
-    def leave(self, address):
+    def leave(self, client, connection):
         with self.guard:
-            self.clients[address] -= 1
-            self.clients += collections.Counter()  # forgets addresses without a connection
+            self.clients[client] = [other for other in self.clients.get(client, []) if other is not connection]
+            if not self.clients[client]:
+                del self.clients[client]
 
     def process_request_thread(self, request, client_address):
+        client = client_of(client_address[0])
         try:
             self.expect(request, REQUEST_SECONDS)
             if self.context:  # here, because a client may take its time to greet
                 request.settimeout(REQUEST_SECONDS)
-                plain, request = request, self.context.wrap_socket(request, server_side=True)
-                with self.guard:
-                    self.deadlines.pop(plain, None)
+                request = self.encrypted(client, request)
                 self.expect(request, REQUEST_SECONDS)
+                request.do_handshake()
             super().process_request_thread(request, client_address)
         except OSError as error:
             say("%s: %s" % (client_address[0], error))
@@ -109,7 +117,19 @@ class Server(socketserver.ThreadingMixIn, http.server.HTTPServer):
         finally:
             with self.guard:
                 self.deadlines.pop(request, None)
-            self.leave(client_address[0])
+            self.leave(client, request)
+
+    def encrypted(self, client, plain):
+        """The same connection, which its plain socket no longer is."""
+        connection = self.context.wrap_socket(plain, server_side=True, do_handshake_on_connect=False)
+        with self.guard:
+            self.deadlines.pop(plain, None)
+            own = self.clients.get(client, [])
+            if plain not in own:
+                connection.close()
+                raise OSError("it gave its connection to another client")
+            own[own.index(plain)] = connection
+        return connection
 
     def expect(self, connection, seconds):
         """The connection must make progress within this time."""
@@ -124,16 +144,25 @@ class Server(socketserver.ThreadingMixIn, http.server.HTTPServer):
             with self.guard:
                 late = [connection for connection, end in self.deadlines.items() if end < now]
             for connection in late:
-                try:
-                    connection.shutdown(socket.SHUT_RDWR)
-                except OSError:
-                    continue
+                end(connection)
 
     def handle_error(self, request, client_address):
         """A client that goes away is no news; anything else is one line, not a traceback."""
         error = sys.exc_info()[1]
         if not isinstance(error, OSError):
             say("%s: %s: %r" % (client_address[0], type(error).__name__, error))
+
+
+def client_of(address):
+    """Who counts as one client: an address of IPv4, a network of IPv6: its hosts choose their addresses in it."""
+    number = ipaddress.ip_address(address.partition("%")[0])
+    number = getattr(number, "ipv4_mapped", None) or number
+    return number.packed[:8]
+
+
+def end(connection):
+    with contextlib.suppress(OSError):  # it has ended
+        connection.shutdown(socket.SHUT_RDWR)
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
