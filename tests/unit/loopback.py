@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import ssl
 import threading
 from collections.abc import Callable, Iterator
@@ -37,3 +38,36 @@ def served(handler: Callable[..., BaseHTTPRequestHandler], *certificate: Path) -
     finally:
         server.shutdown()
         server.server_close()
+
+
+@contextmanager
+def trickling(pause: float = 0.1) -> Iterator[str]:
+    """A server that sends the beginning of an answer, then a byte now and then, for ever. Its address."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    done = threading.Event()
+
+    def trickle(connection: socket.socket) -> None:
+        try:
+            connection.recv(4096)
+            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n{")
+            while not done.wait(pause):
+                connection.sendall(b" ")
+        except OSError:
+            return
+        finally:
+            connection.close()
+
+    def accept() -> None:
+        while not done.is_set():
+            try:
+                connection = listener.accept()[0]
+            except OSError:
+                return
+            threading.Thread(target=trickle, args=(connection,), daemon=True).start()
+
+    threading.Thread(target=accept, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+    finally:
+        done.set()
+        listener.close()

@@ -89,6 +89,7 @@ INCLUDES = b'<configuration xmlns:xi="http://www.w3.org/2001/XInclude"><xi:inclu
         (b"<configuration><property></configuration>", "be XML, but is not"),
         (b'<!DOCTYPE a [<!ENTITY b "c">]><configuration></configuration>', "no document type"),
         (INCLUDES, "include no other file"),
+        (b'<?xml version="1.0" encoding="utf-7"?><configuration></configuration>', "be XML"),
         ("<configuration></configuration>".encode("utf-16"), "encoding that has ASCII"),
     ],
 )

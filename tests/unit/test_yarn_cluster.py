@@ -122,3 +122,35 @@ def test_a_host_keeps_the_environment_of_an_application_that_waits(done: Site, m
 def test_the_mark_is_the_environments_digest_and_fits_into_a_tag() -> None:
     assert yarn_cluster.mark(f"/opt/deeplearning/envs/{OLD}") == "environment-000000000001"
     assert yarn_cluster.mark(OLD) == yarn_cluster.mark(f"/opt/deeplearning/envs/{OLD}")
+
+
+LAUGHS = "".join(
+    f'<!ENTITY a{n + 1} "{f"&a{n};" * 10}">' for n in range(12)
+)  # 10^12 characters; expat of RHEL 7 has no limit
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (f'<!DOCTYPE a [<!ENTITY a0 "x">{LAUGHS}]><configuration>&a12;</configuration>', "have no document type"),
+        ("<configuration><property>", "be XML, but is not"),
+        ('<?xml version="1.0" encoding="utf-7"?><configuration/>', "be XML, but is not"),
+        ("<configuration>" * 100_000, "be XML, but is not"),
+    ],
+    ids=["entities", "torn", "utf-7", "deep"],
+)
+def test_settings_that_nobody_can_read_keep_every_environment(tmp_path: Path, text: str, words: str) -> None:
+    file = environment_file(tmp_path, "rm:8088")
+    (tmp_path / "hadoop conf/yarn-site.xml").write_text(text, encoding="utf-8")
+    reasons = yarn_cluster.reasons([OLD], file)
+    assert reasons[OLD].startswith(f"{tmp_path}/hadoop conf/yarn-site.xml must {words}")
+
+
+def test_settings_beside_an_included_file_are_read(tmp_path: Path) -> None:
+    include = '<xi:include xmlns:xi="http://www.w3.org/2001/XInclude" href="more.xml"/>'
+    (tmp_path / "core-site.xml").write_text(
+        f"<configuration>{include}<property><name>a</name><value> b </value></property></configuration>",
+        encoding="utf-8",
+    )
+    assert yarn_cluster.hadoop_configuration(str(tmp_path), problems := []) == {"a": "b"}
+    assert problems == []

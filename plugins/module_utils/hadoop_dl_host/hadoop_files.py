@@ -37,10 +37,10 @@ class Property(object):
 
 
 class Reader(object):
-    """Collects the properties of a configuration, and where it ends."""
+    """Collects the properties of a configuration, and where it ends. includes: whether it may include files, whose settings are not seen."""
 
-    def __init__(self, data):
-        self.data, self.path, self.text, self.found, self.end = data, [], "", [], None
+    def __init__(self, data, includes=False):
+        self.data, self.path, self.text, self.found, self.end, self.includes = data, [], "", [], None, includes
         self.parser = expat.ParserCreate()
         self.parser.StartElementHandler = self.start_element
         self.parser.EndElementHandler = self.end_element
@@ -52,7 +52,9 @@ class Reader(object):
             raise Unusable("be text of at most 8 MiB in an encoding that has ASCII")
         try:
             self.parser.Parse(self.data, True)
-        except expat.ExpatError as error:
+        except Unusable:
+            raise
+        except (expat.ExpatError, ValueError, LookupError) as error:  # of an encoding without ASCII, as well
             raise Unusable("be XML, but is not: %s" % error)
         return self
 
@@ -63,7 +65,7 @@ class Reader(object):
         place = self.parser.CurrentByteIndex
         if not self.path and tag != "configuration":
             raise Unusable("be a <configuration>, but is a <%s>" % tag)
-        if tag.rpartition(":")[2] == "include":
+        if tag.rpartition(":")[2] == "include" and not self.includes:
             raise Unusable("include no other file, because settings there are not seen")
         self.path.append(tag)
         if self.path == ["configuration", "property"]:
@@ -110,8 +112,8 @@ def effective(all_properties):
     return properties
 
 
-def xml_values(data):
-    return dict((name, prop.value.strip()) for name, prop in effective(Reader(data).read().found).items())
+def xml_values(data, includes=False):
+    return dict((name, prop.value.strip()) for name, prop in effective(Reader(data, includes).read().found).items())
 
 
 def xml_raw(data, name):

@@ -6,14 +6,14 @@ tfos-submit marks each application with its environment; an application that wai
 
 from __future__ import absolute_import, division, print_function
 
+import errno
 import io
 import json
 import os
 import re
 import shlex
-import xml.etree.ElementTree as ElementTree
 
-from . import connections, kerberos_login, processes
+from . import connections, hadoop_files, kerberos_login, processes
 from .text_columns import printable
 
 TIMEOUT = 10  # seconds for one answer as a whole
@@ -47,16 +47,17 @@ def mark(environment):
     return MARK + os.path.basename(environment).rpartition("-")[2]
 
 
-def hadoop_configuration(directory):
-    """The values of core-site.xml, hdfs-site.xml and yarn-site.xml."""
+def hadoop_configuration(directory, problems=None):
+    """The values of core-site.xml, hdfs-site.xml and yarn-site.xml. problems: a list that gets a sentence for each file that cannot be read."""
     values = {}
-    for name in ("core-site.xml", "hdfs-site.xml", "yarn-site.xml"):
+    for path in (os.path.join(directory, name) for name in ("core-site.xml", "hdfs-site.xml", "yarn-site.xml")):
         try:
-            root = ElementTree.parse(os.path.join(directory, name)).getroot()  # noqa: S314 (the site's own settings)
-        except (IOError, OSError, ElementTree.ParseError):
-            continue
-        for entry in root.iter("property"):
-            values[(entry.findtext("name") or "").strip()] = (entry.findtext("value") or "").strip()
+            with open(path, "rb") as handle:
+                values.update(hadoop_files.xml_values(handle.read(hadoop_files.LARGEST + 1), includes=True))
+        except (IOError, OSError, hadoop_files.Unusable) as error:
+            if problems is not None and getattr(error, "errno", None) != errno.ENOENT:
+                words = "be readable, but: %s" % error.strerror if isinstance(error, EnvironmentError) else str(error)
+                problems.append("%s must %s" % (path, words))
     return values
 
 
@@ -206,8 +207,10 @@ def applications(addresses):
 
 def reasons(names, environment_file, principal=None, keytab=None):
     """Name of each of these environments that YARN may still need -> why, in a few words. With the principal's ticket, if there is one."""
-    directory = configuration_directory(environment_file)
-    addresses = resource_manager_addresses(hadoop_configuration(directory)) if directory else []
+    directory, problems = configuration_directory(environment_file), []
+    addresses = resource_manager_addresses(hadoop_configuration(directory, problems)) if directory else []
+    if problems:
+        return dict.fromkeys(names, problems[0])
     if not addresses:
         return {}
     try:

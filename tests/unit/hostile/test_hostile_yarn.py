@@ -6,12 +6,8 @@ import json
 import os
 import re
 import signal
-import socket
 import subprocess
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -19,73 +15,10 @@ from typing import Any
 import pytest
 from ansible.module_utils.hadoop_dl_host import yarn_cluster, yarn_nodes
 from interpreters import HOST_PYTHONS
-from loopback import Quiet, served
+from loopback import Quiet, served, trickling
 from resource_manager import ADDRESS, application, write_settings
-from tfos_host import app, start, submit
+from tfos_host import app, refusal, start, submit
 from tfos_submit import outcome
-
-REPOSITORY = Path(__file__).resolve().parents[3]
-OPENERS = re.compile(r"build_opener|urlopen|HTTPS?Connection\(|socket\.create_connection|open_url\(")
-# What opens an address, and the test in which that meets a server that trickles.
-MEETS = {
-    "plugins/module_utils/hadoop_dl_host/connections.py": "test_downloads.py",
-    "plugins/module_utils/hadoop_dl_host/downloads.py": "test_downloads.py",
-    "plugins/module_utils/hadoop_dl_host/yarn_cluster.py": "hostile/test_hostile_yarn.py",  # curl has --max-time, and ends as a program
-    "plugins/module_utils/hadoop_dl_host/mirror_files.py": "test_mirror_files.py",
-    "plugins/module_utils/hadoop_dl_host/mirror_index.py": "test_mirror_files.py",
-    "plugins/module_utils/hadoop_dl_host/mirror_served.py": "test_mirror_files.py",
-    "lib/hadoop_dl/hosts/managers/server.py": "test_managers.py",
-    "lib/hadoop_dl/cli/ssh_bootstrap/connections.py": "test_ssh_bootstrap.py",
-}
-
-
-@contextmanager
-def trickling(pause: float = 0.1) -> Iterator[str]:
-    """A server that sends the beginning of an answer, then a byte now and then, for ever. Its address."""
-    listener = socket.create_server(("127.0.0.1", 0))
-    done = threading.Event()
-
-    def trickle(connection: socket.socket) -> None:
-        try:
-            connection.recv(4096)
-            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n{")
-            while not done.wait(pause):
-                connection.sendall(b" ")
-        except OSError:
-            return
-        finally:
-            connection.close()
-
-    def accept() -> None:
-        while not done.is_set():
-            try:
-                connection = listener.accept()[0]
-            except OSError:
-                return
-            threading.Thread(target=trickle, args=(connection,), daemon=True).start()
-
-    threading.Thread(target=accept, daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
-    finally:
-        done.set()
-        listener.close()
-
-
-def test_everything_that_opens_an_address_meets_a_server_that_trickles() -> None:
-    paths = [path for top in ("plugins", "lib/hadoop_dl", "roles") for path in (REPOSITORY / top).rglob("*.py")]
-    opening = {str(path.relative_to(REPOSITORY)) for path in paths if OPENERS.search(path.read_text(encoding="utf-8"))}
-    assert opening == set(MEETS)
-    for test in MEETS.values():
-        assert re.search("trickl|that_hangs", (REPOSITORY / "tests/unit" / test).read_text(encoding="utf-8")), test
-
-
-def test_an_answer_of_yarn_has_a_deadline_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(yarn_cluster, "TIMEOUT", 1)
-    begin = time.monotonic()
-    with trickling() as address, pytest.raises(OSError, match="."):
-        yarn_cluster.fetch(address)
-    assert time.monotonic() - begin < 10
 
 
 def test_an_answer_of_yarn_has_a_largest_size(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -235,3 +168,9 @@ def test_only_its_own_mark_keeps_an_environment(monkeypatch: pytest.MonkeyPatch,
     (tmp_path / "env.sh").write_text(f"export HADOOP_CONF_DIR={tmp_path}\n")
     reasons = yarn_cluster.reasons(["tf-0123456789ab", "tf-ba9876543210"], str(tmp_path / "env.sh"))
     assert reasons == {"tf-0123456789ab": "YARN has the application application_1_0002 of mallory"}
+
+
+def test_settings_that_are_no_xml_are_named_before_a_job_starts(host: SimpleNamespace) -> None:
+    """A torn yarn-site.xml counted as one without Kerberos and without a ResourceManager."""
+    (host.tmp / "conf/core-site.xml").write_text("<configuration><property>")
+    assert f"{host.tmp}/conf/core-site.xml must be XML, but is not" in refusal(host)

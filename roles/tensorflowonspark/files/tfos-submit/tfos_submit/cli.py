@@ -42,6 +42,14 @@ def check_files(options):
         )
 
 
+def configuration_of(hadoop):
+    problems = []
+    configuration = hadoop_configuration(hadoop["HADOOP_CONF_DIR"], problems)
+    if problems:
+        raise NotReady("%s. Ask the cluster's administrators to correct it." % problems[0])
+    return configuration
+
+
 def run_here(options, environment, hadoop, own):
     """In place of this process."""
     variables = spark.driver_environment(os.environ, "", environment, hadoop, own)
@@ -67,7 +75,7 @@ def run(options):
     files = (os.path.join(spark_conf, "spark-defaults.conf"), client.get("spark_defaults", ""))
     defaults = [installation.text_of(path) for path in files]
     spark.complete(options, defaults)
-    configuration = hadoop_configuration(hadoop["HADOOP_CONF_DIR"])
+    configuration = configuration_of(hadoop)
     tag = "tfos-submit-" + uuid.uuid4().hex[:12]
     user, version = spark.hdfs_user(os.environ, configuration), installation.spark_version(spark_home)
     gpus.check_spark(options.gpus, version, spark_home)
@@ -124,7 +132,7 @@ def manage(command, options):
     environment = user_environment.environment_path(options.root, os.environ.get(user_environment.DEFAULT))
     path = user_environment.client_file(options.root, environment, "hadoop-env.sh")
     hadoop = user_environment.hadoop_environment(path)
-    configuration = hadoop_configuration(hadoop["HADOOP_CONF_DIR"])
+    configuration = configuration_of(hadoop)
     user = yarn_user(configuration)
     yarn = YarnCommand(hadoop.get("HADOOP_HOME", ""), spark.driver_environment(os.environ, "", environment, hadoop))
     manager = ResourceManager(resource_manager_addresses(configuration))
