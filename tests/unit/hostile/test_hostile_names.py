@@ -47,6 +47,13 @@ def test_other_bytes_than_those_that_the_build_host_named_are_not_kept(tmp_path:
     assert not (tmp_path / "built").exists()
 
 
+def test_a_build_host_that_sends_more_than_it_named_does_not_fill_the_controller(tmp_path: Path) -> None:
+    code, output = publish(tmp_path, b"wheel" * 100_000)
+    assert code == 2, output
+    assert "of build1 must arrive with 5 bytes, but: " in output
+    assert not list((tmp_path / "mirror/wheels").iterdir()) + list((tmp_path / "cache/wheels").iterdir())
+
+
 ANSWERS = {
     "path": {"family": "{up}/evil", "distribution": "debian", "major": "9"},
     "path-after-the-family": {"family": "RedHat", "distribution": "rhel", "major": "/../../{up}/evil"},
