@@ -5,18 +5,23 @@ from __future__ import annotations
 import hashlib
 import io
 import os
+import subprocess
 import tarfile
 import zipfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import ansible_programs
 import host_modules
 import pytest
+import python_files
 import remove_hdfs_files
 import spark_home
 import spark_libraries
 from ansible.module_utils.hadoop_dl_host import hdfs_command, hdfs_record
+from ansible.parsing.dataloader import DataLoader
+from ansible.template import Templar
 from hdfs_stand_in import Hdfs
 from resource_manager import write_settings
 
@@ -265,3 +270,23 @@ def test_a_file_system_that_refuses_stops_before_the_record_goes(tmp_path: Path)
     hdfs = Hdfs(tmp_path, broken="-rm")
     with pytest.raises(hdfs_command.Failure, match="-rm: Permission denied"):
         remove_hdfs_files.remove(spark(hdfs), ["/apps/a.zip"], [])
+
+
+def test_the_printed_commands_add_jars_to_no_file_that_others_planted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """zip adds to an archive that is there, and keeps what it has."""
+    tasks = ansible_programs.tasks_in(ansible_programs.REPOSITORY / "roles/tensorflowonspark/tasks/spark.yml")
+    lines = next(task["ansible.builtin.debug"]["msg"] for task in tasks if "ansible.builtin.debug" in task)
+    values = {"__tensorflowonspark_archive": "/apps/jars.zip", "__tensorflowonspark_installed_home": str(tmp_path)}
+    commands = Templar(loader=DataLoader(), variables=values).template(lines[1:-1])
+    (tmp_path / "jars").mkdir()
+    (tmp_path / "jars/a.jar").write_text("a")
+    (tmp_path / "temporary").mkdir()
+    with zipfile.ZipFile(tmp_path / "temporary/jars.zip", "w") as planted:
+        planted.writestr("000-evil.jar", "evil")
+    python_files.write_script(tmp_path / "bin/hdfs", f'if [ "$2" = -put ]; then cp "$3" {tmp_path}/put.zip; fi')
+    monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
+    subprocess.run(["/bin/sh", "-ec", "\n".join(commands)], check=True, timeout=60, cwd=tmp_path)
+    assert zipfile.ZipFile(tmp_path / "put.zip").namelist() == ["a.jar"]
