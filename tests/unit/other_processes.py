@@ -1,7 +1,8 @@
-"""Processes beside a test: one that has ended, one that lasts, and the wait for what one of them does."""
+"""Processes beside a test: one that has ended, one that lasts, one with signals as in a terminal, and the wait for what one of them does."""
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
@@ -24,6 +25,12 @@ def lasting(**options: Any) -> Iterator[subprocess.Popen[bytes]]:
             yield process
         finally:
             process.kill()
+
+
+def as_in_a_terminal() -> None:
+    """A shell's background commands ignore SIGINT, and those of nohup SIGHUP: what a test starts must not depend on how the tests were started."""
+    for number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
 
 
 def wait_until(condition: Callable[[], Any]) -> None:

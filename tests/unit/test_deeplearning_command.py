@@ -8,7 +8,6 @@ import socket
 import subprocess
 import sys
 import zipfile
-from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -17,6 +16,7 @@ import pytest
 from ansible.module_utils.hadoop_dl_host import own_packages, user_environment
 from deeplearning_command import cli, listing
 from deeplearning_edge import BUILD_1_15, BUILD_CPU, NEW, OLD, SHOW, ask, command, free_port, refused, run
+from other_processes import as_in_a_terminal
 
 
 @pytest.fixture
@@ -271,8 +271,6 @@ def test_tensorboard_is_for_this_host_and_ends_with_the_command(edge: Any, numbe
     port = free_port()
     address = "hdfs://master1:8020/user/anna/runs"  # TensorFlow takes an address without a NameNode for a local one
     arguments = command(edge, "tensorboard", "--port", str(port), "hdfs:///user/anna/runs")
-    # A shell's background commands ignore SIGINT, and those of nohup SIGHUP.
-    as_in_a_terminal = partial(signal.signal, number, signal.SIG_DFL)
     with subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True, preexec_fn=as_in_a_terminal) as process:
         try:
             report = ask(f"http://127.0.0.1:{port}")

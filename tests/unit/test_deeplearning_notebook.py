@@ -12,13 +12,13 @@ import pty
 import shutil
 import signal
 import subprocess
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 import test_python27
 from deeplearning_edge import NEW, SHOW, ask, command, free_port, package, refused, run
+from other_processes import as_in_a_terminal
 
 JUPYTER = """
 import argparse, json, os, signal, subprocess, sys
@@ -74,8 +74,6 @@ def test_a_notebook_is_for_who_has_the_token_and_ends_with_the_command(edge: Any
     (notebooks / "argparse.py").write_text("raise SystemExit('a file of the user took the place of a module')\n")
     arguments = command(edge, "notebook", "--venv", str(own), "--gpus", "none", "--port", str(port), str(notebooks))
     controller, terminal = pty.openpty()
-    # A shell's background commands ignore SIGINT, and those of nohup SIGHUP.
-    as_in_a_terminal = partial(signal.signal, number, signal.SIG_DFL)
     with subprocess.Popen(
         arguments, stdin=terminal, stderr=subprocess.PIPE, text=True, preexec_fn=as_in_a_terminal
     ) as process:

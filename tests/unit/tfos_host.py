@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import signal
 import stat
 import subprocess
 import sys
@@ -15,6 +14,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from other_processes import as_in_a_terminal
 from resource_manager import serving
 from tfos_submit import options, outcome, spark
 
@@ -116,12 +116,6 @@ def host(tmp_path: Path, program: Path) -> Iterator[SimpleNamespace]:
     )
     with serving(lambda path: yarn.answer(path), conf):  # tests replace its answer
         yield host
-
-
-def as_in_a_terminal() -> None:
-    """A shell's background commands ignore SIGINT, and those of nohup SIGHUP: what a test starts must not depend on how the tests were started."""
-    for number in (signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, signal.SIG_DFL)
 
 
 def start(

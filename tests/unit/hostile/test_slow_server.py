@@ -58,21 +58,22 @@ def of_removal(host: SimpleNamespace, address: str) -> Any:
     return yarn_cluster.reasons(["tf-0123456789ab"], str(host.root / "etc/hadoop-env.sh"))
 
 
-# What a user or a role starts, and words of its answer. `tfos-submit stop` asks nobody itself.
+# What a user or a role starts, and words of its answer. `tfos-submit stop` asks nobody itself; a job
+# whose resources nobody names begins.
 PROGRAMS: dict[str, tuple[Call, str]] = {
-    "tfos-submit jobs": (of_users("jobs"), "no complete answer"),
-    "tfos-submit logs": (of_users("logs", "application_1_0001"), "no complete answer"),
-    "tfos-submit --per-node": (of_users("--per-node=1", "SCRIPT"), "no complete answer"),
-    "tfos-submit --gpus": (of_users("--gpus=1", "SCRIPT"), "no complete answer"),
-    "tfos-submit --node-label": (of_users("--node-label=gpu", "SCRIPT"), "no complete answer"),
+    "tfos-submit jobs": (of_users("jobs"), "must answer, but does not"),
+    "tfos-submit logs": (of_users("logs", "application_1_0001"), "logs could not be read"),
+    "tfos-submit --per-node": (of_users("--per-node=1", "SCRIPT"), "names no running one"),
+    "tfos-submit --gpus": (of_users("--gpus=1", "SCRIPT"), "2 executors with"),
+    "tfos-submit --node-label": (of_users("--node-label=gpu", "SCRIPT"), "node label gpu"),
     "yarn_nodes_info": (of_yarn("yarn_nodes_info", names=["data1"]), "no complete answer"),
     "yarn_reports": (of_yarn("yarn_reports", nodes=["data1"]), "no complete answer"),
     "yarn_gpu_plugin": (of_yarn("yarn_gpu_plugin", patience=1), "no complete answer"),
-    "removal": (of_removal, "no complete answer"),
-    "fetch_file": (of_a_role, "no complete answer"),
-    "mirror: index": (of_the_mirror("fetched", "wheels"), "no complete answer"),
-    "mirror: file": (of_the_mirror("fetched", "files"), "no complete answer"),
-    "mirror: served": (of_the_mirror("served", "files"), "no complete answer"),
+    "removal": (of_removal, "YARN did not report which environments"),
+    "fetch_file": (of_a_role, "not complete in the time"),
+    "mirror: index": (of_the_mirror("fetched", "wheels"), "not complete when the time was over"),
+    "mirror: file": (of_the_mirror("fetched", "files"), "not complete when the time was over"),
+    "mirror: served": (of_the_mirror("served", "files"), "x must have 10 bytes"),
 }
 
 
