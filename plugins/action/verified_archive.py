@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from ansible.errors import AnsibleActionFail
@@ -14,7 +13,7 @@ class ActionModule(HostAction):
     """verified_archive: the content of `source` (URL, or a path on the controller; its `sha256` is compared) as the directory `path`.
 
     download: where the archive lies meanwhile, in a directory that only root can write to. title: the subject of the sentences.
-    remedy: the way out when the sha256 is another. must_contain: what must be in it, as a pattern below the path. The module unpacked_archive does the host's part; a path that is marked
+    remedy: the way out when the sha256 is another. must_contain: what must be in it, as a pattern below the path. The module placed_tree does the host's part; a path that is marked
     with this sha256, and whose files have their sizes, is left alone, and then nothing is fetched.
     """
 
@@ -24,7 +23,7 @@ class ActionModule(HostAction):
 
     def act(self) -> dict[str, Any]:
         path, sha256, download = str(self.args["path"]), str(self.args["sha256"]), str(self.args["download"])
-        looked = self.ask_module("unpacked_archive", archive=download, path=path, sha256=sha256, only_check=True)
+        looked = self.ask_module("placed_tree", archive=download, path=path, sha256=sha256, only_check=True)
         self.changed = self.changed or bool(looked.get("changed"))  # what a killed run left is removed
         if looked.get("complete"):
             return {}
@@ -41,15 +40,12 @@ class ActionModule(HostAction):
                 title=title,
                 remedy=str(self.args["remedy"]),
             )
-            must_contain = str(self.args.get("must_contain") or "")
+            must_contain = [str(self.args["must_contain"])] if self.args.get("must_contain") else []
             answer = self.ask_module(
-                "unpacked_archive", archive=download, path=path, sha256=sha256, must_contain=must_contain
+                "placed_tree", archive=download, path=path, sha256=sha256, must_contain=must_contain
             )
             if answer.get("failed"):
-                raise AnsibleActionFail(
-                    f"{title} must be unpacked as {path} on {self.host}, but that failed: {answer.get('msg')}. The host has what it "
-                    f"had. Look at the free space (df {Path(path).parent}) and at the archive, and run this again."
-                )
+                raise AnsibleActionFail(f"{title} on {self.host}: {answer.get('msg')}")
             self.count(answer)
         finally:
             self.ask_module("ansible.legacy.file", path=download, state="absent")

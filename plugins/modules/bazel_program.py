@@ -45,22 +45,18 @@ def put(place, program, mark):
 
     The mark is complete when nothing is left to do, so a run after one that was killed comes here again.
     """
-    old = hidden(place) + ".old"
-    new = exchange.draft(old)
-    exchange.recover(place, old)
-    try:
+
+    def fill(new):
         room.require(os.path.dirname(place), os.path.getsize(program), 4)
-        os.makedirs(os.path.join(new, "bin"), 0o755)
+        os.mkdir(os.path.join(new, "bin"), 0o755)
         target = os.path.join(new, bazel_versions.PROGRAM)
         shutil.copyfile(program, target)
         os.chmod(target, 0o755)  # noqa: S103 (every user builds with it)
         whole_files.sync_path(target)
         mark["program"] = whole_files.sha256_of(target)
         write_mark(new, dict(mark, program=""))
-        exchange.put(new, place, old)
-    except Exception:
-        exchange.discard(new)
-        raise
+
+    exchange.build(place, hidden(place) + ".old", fill)
     write_mark(place, mark)
 
 

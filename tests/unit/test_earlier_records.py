@@ -47,6 +47,21 @@ def test_its_rows_are_read_before_anything_is_written(host: Path) -> None:
     assert ledger.rows("cdsw", root)[0]["ran"] == 'NVIDIA_GPU_ENABLE="true"'
 
 
+def test_a_directory_of_an_archive_is_complete_with_its_mark(tmp_path: Path) -> None:
+    place, link = tmp_path / "cudnn-8", {"lib64": "lib"}
+    (place / "lib").mkdir(parents=True)
+    (place / "lib/libcudnn.so.8").write_text("content")
+    (place / "lib64").symlink_to("lib")
+    (place / ".sha256").write_text("aa\n")
+    (place / ".sizes.json").write_text(json.dumps({**link, "lib/libcudnn.so.8": 7}))
+    arguments = {"path": str(place), "archive": "/nowhere", "sha256": "aa", "root": str(tmp_path / "opt")}
+    assert run("placed_tree", **arguments, only_check=True)["complete"] is True
+    assert sorted(path.name for path in place.iterdir()) == [".deeplearning.json", "lib", "lib64"]
+    assert run("placed_tree", **arguments)["changed"] is False
+    (place / "lib/libcudnn.so.8").write_text("")
+    assert run("placed_tree", **arguments, only_check=True)["complete"] is False
+
+
 def test_its_records_become_rows_by_which_everything_goes_back(host: Path) -> None:
     root = str(host / "opt")
     for component in earlier_records.RECORDS:

@@ -8,13 +8,13 @@ import json
 import os
 import signal
 import sys
-import tarfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from ansible.module_utils.hadoop_dl_host import exchange
+from archives import archive
 from host_modules import run
 from test_bazel import executable
 
@@ -110,19 +110,11 @@ def test_half_of_an_older_directory_never_comes_back(tmp_path: Path) -> None:
 
 
 def packed(folder: Path, name: str, *files: str) -> tuple[str, str]:
-    path = folder.parent / f"{name}.tar.gz"
-    if path.exists():  # gzip writes the time
-        return str(path), exchange.whole_files.sha256_of(str(path))
-    with tarfile.open(path, "w:gz") as bundle:
-        for file in files:
-            content = f"{name} {file}".encode()
-            info = tarfile.TarInfo(f"{name}/{file}")
-            info.size = len(content)
-            bundle.addfile(info, io.BytesIO(content))
-    return str(path), exchange.whole_files.sha256_of(str(path))
+    path = archive(folder.parent, name, *files)
+    return path, exchange.whole_files.sha256_of(path)
 
 
-def archives(folder: Path, name: str) -> dict[str, Any]:
+def libraries(folder: Path, name: str) -> dict[str, Any]:
     path, sha256 = packed(folder, name, "lib/libcudnn.so.8")
     return {"archive": path, "path": str(folder / "in/it"), "sha256": sha256, "root": str(folder)}
 
@@ -130,7 +122,8 @@ def archives(folder: Path, name: str) -> dict[str, Any]:
 def spark(folder: Path, name: str) -> dict[str, Any]:
     path, sha256 = packed(folder, name, "deps/bin/spark-submit", "deps/jars/a.jar", "lib/pyspark.zip")
     places = {"path": str(folder / "in/it"), "downloads": str(folder / "downloads"), "root": str(folder)}
-    return {"url": f"file://{path}", "sha256": sha256, **places}
+    parts = {"deps/bin": "bin", "deps/jars": "jars", "lib": "python/lib"}
+    return {"url": f"file://{path}", "sha256": sha256, "parts": parts, **places}
 
 
 def bazel(folder: Path, name: str) -> dict[str, Any]:
@@ -154,7 +147,7 @@ def at_its_place(folder: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize(
-    ("module", "arguments"), [("unpacked_archive", archives), ("spark_home", spark), ("bazel_program", bazel)]
+    ("module", "arguments"), [("placed_tree", libraries), ("placed_tree", spark), ("bazel_program", bazel)]
 )
 def test_the_same_command_after_a_kill_before_each_step_ends_clean(
     tmp_path: Path, module: str, arguments: Callable[[Path, str], dict[str, Any]]
@@ -171,7 +164,7 @@ def test_the_same_command_after_a_kill_before_each_step_ends_clean(
         before = at_its_place(folder)
         dead = killed(module_main(module, newer_arguments), number)
         assert at_its_place(folder) in ({}, before, complete)
-        if module == "unpacked_archive":  # what asks first
+        if arguments == libraries:  # what asks first
             assert not killed(module_main(module, {**newer_arguments, "only_check": True}), NEVER)
             assert names(folder / "in") == ["it"]
         assert not killed(module_main(module, newer_arguments), NEVER)

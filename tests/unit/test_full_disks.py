@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from ansible.module_utils.hadoop_dl_host import room, whole_files
 from host_modules import run
-from test_two_runs import receipt, spark_home, unpacked_archive
+from test_two_runs import placed_archive, placed_spark, receipt
 
 
 def fill(path: Path) -> None:
@@ -24,33 +24,33 @@ def heal(path: Path) -> None:
 
 
 def spark(root: Path, path: Path) -> dict[str, Any]:
-    return {**spark_home(root), "path": str(path / "pyspark-9")}
+    return {**placed_spark(root), "path": str(path / "pyspark-9")}
 
 
 def cudnn(root: Path, path: Path) -> dict[str, Any]:
-    return {**unpacked_archive(root), "path": str(path / "cudnn-8")}
+    return {**placed_archive(root), "path": str(path / "cudnn-8")}
 
 
-@pytest.mark.parametrize(("module", "arguments"), [("spark_home", spark), ("unpacked_archive", cudnn)])
+@pytest.mark.parametrize("arguments", [spark, cudnn])
 def test_a_file_system_without_inodes_is_refused_before_anything_is_unpacked(
-    tmp_path: Path, small: Callable[[str], Path], module: str, arguments: Callable[[Path, Path], dict[str, Any]]
+    tmp_path: Path, small: Callable[[str], Path], arguments: Callable[[Path, Path], dict[str, Any]]
 ) -> None:
     """df shows room there, so the message must name what is missing."""
     path = small("size=40m,nr_inodes=4")
     inputs = arguments(tmp_path, path)
-    answer = run(module, **inputs)
+    answer = run("placed_tree", **inputs)
     assert answer["failed"]
     assert f"{path} needs " in answer["msg"]
     assert "inodes but has 3 free (df -i)" in answer["msg"]
     assert list(path.iterdir()) == []
     heal(path)
-    assert run(module, **inputs)["changed"]
+    assert run("placed_tree", **inputs)["changed"]
 
 
 def test_spark_is_not_fetched_where_its_size_does_not_fit(tmp_path: Path, small: Callable[[str], Path]) -> None:
     downloads = small("size=1m")
-    arguments = {**spark_home(tmp_path), "downloads": str(downloads), "size": 300_000_000}
-    answer = run("spark_home", **arguments)
+    arguments = {**placed_spark(tmp_path), "downloads": str(downloads), "size": 300_000_000}
+    answer = run("placed_tree", **arguments)
     assert f"{downloads} needs about 300 MB but has 1 MB free" in answer["msg"]
     assert list(downloads.iterdir()) == []
 

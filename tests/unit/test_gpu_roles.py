@@ -595,7 +595,11 @@ def test_a_library_that_lost_its_content_is_a_problem_of_the_receipt(
     place = f"/usr/local/cuda-{item['cuda']}/{role}-{item['version']}"
     assert place in paths
     library = tmp_path / place[1:] / "lib" / f"lib{role}.so.{item['version']}"
-    for path in (library, tmp_path / place[1:] / ".sha256", *(tmp_path / path[1:] for path in paths if path != place)):
+    for path in (
+        library,
+        tmp_path / place[1:] / ".deeplearning.json",
+        *(tmp_path / path[1:] for path in paths if path != place),
+    ):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(b"content")
     with library.open("r+b") as handle:

@@ -1,126 +1,24 @@
-"""spark_home and spark_libraries: what they build, what they refuse, and that nothing half-made is ever in place."""
+"""spark_libraries and remove_hdfs_files: what they upload, refuse and remove."""
 
 from __future__ import annotations
 
-import hashlib
-import io
 import os
 import subprocess
-import tarfile
 import zipfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import ansible_programs
-import host_modules
 import pytest
 import python_files
 import remove_hdfs_files
-import spark_home
 import spark_libraries
 from ansible.module_utils.hadoop_dl_host import hdfs_command, hdfs_record
 from ansible.parsing.dataloader import DataLoader
 from ansible.template import Templar
 from hdfs_stand_in import Hdfs
 from resource_manager import write_settings
-
-FILES = {
-    "pyspark-9/deps/bin/spark-submit": "#!/bin/sh\n",
-    "pyspark-9/deps/jars/spark-core.jar": "core",
-    "pyspark-9/deps/examples/big.txt": "not needed",
-    "pyspark-9/pyspark/context.py": "context",
-    "pyspark-9/lib/pyspark.zip": "zip",
-    "pyspark-9/setup.py": "not needed",
-}
-
-
-def archive(path: Path, files: dict[str, str] = FILES) -> str:
-    with tarfile.open(path, "w:gz") as bundle:
-        for name, text in files.items():
-            member = tarfile.TarInfo(name)
-            member.size, member.mode = len(text), 0o644
-            bundle.addfile(member, io.BytesIO(text.encode()))
-    return hashlib.sha256(path.read_bytes()).hexdigest()
-
-
-def built(tmp_path: Path) -> tuple[Path, str]:
-    sha256 = archive(tmp_path / "pyspark-9.tar.gz")
-    home = tmp_path / "spark/pyspark-9"
-    home.parent.mkdir()
-    spark_home.build(str(tmp_path / "pyspark-9.tar.gz"), str(home), sha256)
-    return home, sha256
-
-
-def test_the_home_has_sparks_layout_and_is_whole(tmp_path: Path) -> None:
-    home, sha256 = built(tmp_path)
-    names = sorted(str(path.relative_to(home)) for path in home.rglob("*") if path.is_file())
-    assert names == [
-        ".deeplearning.json",
-        "bin/spark-submit",
-        "jars/spark-core.jar",
-        "python/lib/pyspark.zip",
-        "python/pyspark/context.py",
-    ]
-    assert (home / "bin/spark-submit").stat().st_mode & 0o777 == 0o755
-    assert spark_home.is_whole(str(home), sha256)
-    assert not spark_home.is_whole(str(home), "another")
-
-
-def test_downloads_of_killed_runs_are_removed(tmp_path: Path) -> None:
-    sha256 = archive(tmp_path / "pyspark-9.tar.gz")
-    downloads, running_download = tmp_path / "downloads", f"pyspark-9.tar.gz-{os.getpid()}"
-    downloads.mkdir()
-    for name in ("pyspark-9.tar.gz-99999999", "pyspark-9.tar.gz-99999999.part-99999999", running_download, "cuda.run"):
-        (downloads / name).touch()
-    answer = host_modules.run(
-        "spark_home",
-        path=str(tmp_path / "spark/pyspark-9"),
-        url=(tmp_path / "pyspark-9.tar.gz").as_uri(),
-        sha256=sha256,
-        downloads=str(downloads),
-        root=str(tmp_path / "root"),
-    )
-    assert answer["changed"], answer
-    assert sorted(path.name for path in downloads.iterdir()) == ["cuda.run", running_download]
-
-
-@pytest.mark.parametrize("damage", [Path.unlink, lambda path: os.truncate(path, 0)], ids=["missing", "power failure"])
-@pytest.mark.parametrize("name", ["bin/spark-submit", "jars/spark-core.jar", ".deeplearning.json"])
-def test_a_damaged_home_is_seen_and_rebuilt(tmp_path: Path, name: str, damage: Callable[[Path], None]) -> None:
-    home, sha256 = built(tmp_path)
-    damage(home / name)
-    assert not spark_home.is_whole(str(home), sha256)
-    spark_home.build(str(tmp_path / "pyspark-9.tar.gz"), str(home), sha256)
-    assert spark_home.is_whole(str(home), sha256)
-    assert (home / name).stat().st_size > 0
-    assert sorted(path.name for path in home.parent.iterdir()) == ["pyspark-9"]
-
-
-def test_every_file_of_spark_is_on_the_disk_before_the_mark_and_the_name(
-    tmp_path: Path, disk_events: list[str]
-) -> None:
-    home, _ = built(tmp_path)
-    files = {path.name for path in home.rglob("*") if path.is_file()} - {spark_home.MARKER}
-    last_events = [f".draft-{spark_home.MARKER}", f"rename to {spark_home.MARKER}", home.name, f"rename to {home.name}"]
-    assert [event.partition(".new-")[0] for event in disk_events[-5:]] == [*last_events, home.parent.name]
-    assert set(disk_events[:-5]) >= files | {"jars", "bin"}
-
-
-def test_a_file_that_is_no_pyspark_leaves_the_old_home_in_place(tmp_path: Path) -> None:
-    home, sha256 = built(tmp_path)
-    digest = archive(tmp_path / "other.tar.gz", {"other/README": "x"})
-    with pytest.raises(spark_home.Failure, match="no bin/spark-submit"):
-        spark_home.build(str(tmp_path / "other.tar.gz"), str(home), digest)
-    assert spark_home.is_whole(str(home), sha256)
-
-
-@pytest.mark.parametrize(
-    "name",
-    ["pyspark-9/deps/jars/../../../etc/passwd", "pyspark-9/lib/../../../x", "/etc/passwd", "pyspark-9/deps/jars/"],
-)
-def test_a_member_cannot_leave_the_home(name: str) -> None:
-    assert spark_home.place(name) is None
 
 
 def spark(hdfs: Hdfs) -> spark_libraries.Archive:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import tarfile
 import threading
 import time
 from collections.abc import Callable
@@ -15,21 +14,11 @@ from typing import Any
 import pytest
 from ansible.module_utils.hadoop_dl_host import whole_files
 from ansible.module_utils.hadoop_dl_host.host_lock import HostLock, HostLocked
+from archives import archive
 from host_modules import answer, run, start
 from other_processes import wait_until
 
 Arguments = dict[str, Any]
-
-
-def archive(root: Path, top: str, *names: str) -> str:
-    """A packed directory with these files."""
-    for name in names:
-        (root / top / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / top / name).write_text(name)
-    path = root / f"{top}.tar.gz"
-    with tarfile.open(path, "w:gz") as bundle:
-        bundle.add(root / top, top)
-    return str(path)
 
 
 def receipt(root: Path) -> Arguments:
@@ -38,13 +27,13 @@ def receipt(root: Path) -> Arguments:
     return {"component": "cuda", "digest": "aa", "paths": [str(root / "file")], "state_directory": state}
 
 
-def unpacked_archive(root: Path) -> Arguments:
+def placed_archive(root: Path) -> Arguments:
     path = archive(root, "cudnn", "lib/libcudnn.so.8")
     places = {"path": str(root / "cuda/cudnn-8"), "root": str(root / "deeplearning")}
     return {"archive": path, "sha256": whole_files.sha256_of(path), **places}
 
 
-def spark_home(root: Path) -> Arguments:
+def placed_spark(root: Path) -> Arguments:
     path = archive(root, "pyspark-9", "deps/bin/spark-submit", "deps/jars/a.jar", "lib/pyspark.zip")
     places = {"path": "spark/pyspark-9", "downloads": "downloads", "root": "deeplearning"}
     inputs = {name: str(root / place) for name, place in places.items()}
@@ -63,8 +52,7 @@ def toolkit_files(root: Path) -> Arguments:
 
 MODULES: dict[str, tuple[Callable[[Path], Arguments], str]] = {
     "receipt": (receipt, "deeplearning/state/cuda.json"),
-    "unpacked_archive": (unpacked_archive, "cuda/cudnn-8"),
-    "spark_home": (spark_home, "spark/pyspark-9"),
+    "placed_tree": (placed_archive, "cuda/cudnn-8"),
     "locked_command": (locked_command, "installed"),
     "toolkit_files": (toolkit_files, "cuda/.deeplearning-runfile"),
 }
@@ -92,14 +80,16 @@ def test_a_module_that_changes_the_host_waits_for_its_turn(tmp_path: Path, name:
     assert (tmp_path / target).exists()
 
 
-@pytest.mark.parametrize("name", ["unpacked_archive", "spark_home"])
-def test_of_two_runs_that_unpack_one_archive_the_second_finds_it_done(tmp_path: Path, name: str) -> None:
-    arguments, target = MODULES[name]
+@pytest.mark.parametrize("arguments", [placed_archive, placed_spark])
+def test_of_two_runs_that_unpack_one_archive_the_second_finds_it_done(
+    tmp_path: Path, arguments: Callable[[Path], Arguments]
+) -> None:
     inputs = arguments(tmp_path)
-    processes = [start(name, **inputs) for _ in range(2)]
+    processes = [start("placed_tree", **inputs) for _ in range(2)]
     answers = [answer(process) for process in processes]
     assert [entry["msg"] for entry in answers if entry.get("failed")] == []
-    assert [path.name for path in (tmp_path / target).parent.iterdir()] == [Path(target).name]
+    path = Path(inputs["path"])
+    assert [entry.name for entry in path.parent.iterdir()] == [path.name]
 
 
 def test_an_installer_holds_the_host_also_when_its_module_is_killed(tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ def test_the_header_is_beside_its_cuda(host, header, line):
 @both
 def test_it_is_marked_with_the_sha256_of_its_archive(host, place):
     archive = host.file(f"/srv/{place.rpartition('/')[2]}.tgz")
-    assert host.file(f"{place}/.sha256").content_string.strip() == archive.sha256sum
+    assert json.loads(host.file(f"{place}/.deeplearning.json").content_string)["sha256"] == archive.sha256sum
 
 
 @both

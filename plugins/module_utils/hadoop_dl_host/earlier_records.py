@@ -2,6 +2,7 @@
 """Records of the releases up to 0.2, as rows of the ledger. To be removed, with its test, in release 0.4. Python 2.7 and 3, standard library only.
 
 etc/yarn_gpu.json, etc/cdsw.json with its copy .previous, etc/daemon.json with its copy .before. The first change of the ledger replaces them.
+.sha256 and .sizes.json in a directory that came from an archive. The module placed_tree replaces them.
 """
 
 from __future__ import absolute_import, division, print_function
@@ -16,6 +17,7 @@ RECORDS = {
     "cdsw": ("cdsw.json", "cdsw.json.previous"),
     "container_runtime": ("daemon.json", "daemon.json.before"),
 }
+ARCHIVE_MARK = (".sha256", ".sizes.json")
 CDSW_CONF, DAEMON_JSON = "/etc/cdsw/config/cdsw.conf", "/etc/docker/daemon.json"
 
 
@@ -77,3 +79,20 @@ def daemon(record, before):
     runtime = {"args": [], "path": "nvidia-container-runtime"}
     file_row = {"kind": "file", "path": DAEMON_JSON, "before": before, "sha256": record.get("sha256")}
     return [file_row, key_row(DAEMON_JSON, "runtimes.nvidia", runtime, None)]
+
+
+def archive_mark(path):
+    """The mark of a directory that came from an archive, as placed_tree writes it; None without one."""
+    try:
+        sha256, sizes = [text(os.path.join(path, name)) for name in ARCHIVE_MARK]
+        entries = json.loads(sizes).values()  # of a link: its target
+        size = sum(entry if isinstance(entry, int) else len(entry) for entry in entries)
+        return {"sha256": sha256.strip(), "files": len(entries), "bytes": size}
+    except (IOError, OSError, ValueError, TypeError, AttributeError):
+        return None
+
+
+def remove_archive_mark(path):
+    for name in ARCHIVE_MARK:
+        if os.path.exists(os.path.join(path, name)):
+            os.unlink(os.path.join(path, name))

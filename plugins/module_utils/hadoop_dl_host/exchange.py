@@ -49,6 +49,19 @@ def put(new, place, old):
     remove(old)
 
 
+def build(place, old, fill):
+    """Let fill(directory) fill a new directory, and put that in the place. What was there stays if either fails."""
+    new = draft(old)
+    recover(place, old)
+    try:
+        os.makedirs(new, 0o755)
+        fill(new)
+        put(new, place, old)
+    except Exception:
+        discard(new)
+        raise
+
+
 def remove(path):
     """Rename it first, so that half of a directory is never restored."""
     if os.path.isdir(path) and not os.path.islink(path):

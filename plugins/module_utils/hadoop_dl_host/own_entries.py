@@ -12,7 +12,7 @@ import re
 from . import environment_tree, room
 
 PROBE = ".new-probe"  # a file by which a switch asks whether it can be written; only a killed run leaves it
-MARKER = ".deeplearning.json"  # of a Spark that spark_home made
+MARKER = ".deeplearning.json"  # of a directory that placed_tree made
 DRAFT = r"(\.(old|building|old-removing|new-\d+(-removing)?))"
 SPARK = re.compile(r"^(\.removing-)?pyspark-[\w.]+?(?P<draft>%s)?$" % DRAFT)
 JAR = re.compile(r"^\.?tensorflow-hadoop-[\w.-]+$")
