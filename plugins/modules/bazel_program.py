@@ -88,8 +88,8 @@ def begin(params, place, checking):
     if os.path.lexists(place):
         return False
     if not checking:
-        os.makedirs(place, 0o755)
-        write_mark(place, {"source": params["source"], "sha256": "", "package": params["package"], "program": ""})
+        mark = {"source": params["source"], "sha256": "", "package": params["package"], "program": ""}
+        exchange.build(place, hidden(place) + ".old", lambda new: write_mark(new, mark))
     return True
 
 

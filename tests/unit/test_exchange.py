@@ -171,3 +171,16 @@ def test_the_same_command_after_a_kill_before_each_step_ends_clean(
         assert content(folder) == expected_content
         number += 1
     assert number > 8
+
+
+def test_a_version_of_bazel_that_was_begun_is_ours_after_a_kill_before_each_step(tmp_path: Path) -> None:
+    """Without its mark it would be somebody else's, and refused for ever."""
+    number, dead = 1, True
+    while dead:
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        arguments = bazel(folder, "program")
+        dead = killed(module_main("bazel_program", {**arguments, "state": "begun"}), number)
+        assert run("bazel_program", **arguments).get("changed") is True
+        number += 1
+    assert number > 3
