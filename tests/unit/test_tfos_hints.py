@@ -62,7 +62,13 @@ def test_an_error_is_one_in_every_layout(layout: str) -> None:
     assert words.endswith("it broke")
 
 
-@pytest.mark.parametrize("prefix", ["[1]<stderr>:", "[1,0]<stderr>:", "[1,0]<stderr>: "])
+@pytest.mark.parametrize(
+    "prefix",
+    [
+        *("[1]<stderr>:", "[1,0]<stderr>:", "[1,0]<stderr>: "),
+        *("Thu Feb 25 21:29:09 2021[3]<stderr>:", "(raylet) "),  # horovod/horovod#2694, intel/BigDL#5118
+    ],
+)
 def test_the_prefixes_of_horovod_and_mpi_are_no_words(prefix: str) -> None:
     lines = ("Traceback (most recent call last):", '  File "a.py", line 1', "ValueError: it broke")
     assert first_error(log(*(prefix + line for line in lines))).endswith(": ValueError: it broke")
@@ -173,6 +179,50 @@ def test_the_reason_on_the_next_line_belongs_to_the_error() -> None:
     assert first_error(text).endswith(
         "An error occurred. java.net.ConnectException: Call From edge1 to localhost:8020 failed"
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        # yahoo/TensorFlowOnSpark#519: TFoS 2 raises what another process of the node raised.
+        (
+            "Traceback (most recent call last):\n  File x\nException: Exception in worker:\nTraceback (most recent call last):\n"
+            "  File y\nValueError: it broke",
+            ": ValueError: it broke",
+        ),
+        # apache/dolphinscheduler#4907: the reason is in YARN's diagnostics.
+        (
+            "21/03/01 17:12:35 ERROR spark.SparkContext: Error initializing SparkContext.\norg.apache.spark.SparkException: Application a "
+            "failed 2 times due to AM Container for b exited with  exitCode: -1000\nFailing this attempt.Diagnostics: "
+            "[2021-03-01 17:12:34.877]File f does not exist\njava.io.FileNotFoundException: File f does not exist",
+            "Error initializing SparkContext: File f does not exist",
+        ),
+        # DTStack/Taier#876: so is the end of a container's log that YARN did not collect.
+        (
+            "22/11/10 17:02:03 WARN YarnAllocator: Container from a bad node: c on host: data2. Exit status: 1. Diagnostics: x\n"
+            "[2022-11-10 17:02:03.074]Container exited with a non-zero exit code 1.\nError: Could not find or load main class a.B",
+            "Error: Could not find or load main class a.B",
+        ),
+        # intel/BigDL#4425: a layout without the time.
+        (
+            "ERROR YarnScheduler:70 - Lost executor 1 on data2: Container killed by YARN for exceeding memory limits.",
+            "memory",
+        ),
+        # intel/ipex-llm#5314: an exception without words.
+        (
+            "22/08/04 16:14:09 ERROR PythonRunner: Python worker exited\nTraceback (most recent call last):\n  File x\nEOFError",
+            "PythonRunner: Python worker exited: EOFError",
+        ),
+        # yahoo/TensorFlowOnSpark#265
+        (
+            'Traceback (most recent call last):\n  File "a.py", line 1, in f\nAssertionError',
+            'AssertionError (File "a.py", line 1, in f)',
+        ),
+    ],
+    ids=["nested", "diagnostics", "end of a log", "no time", "no words", "no words in a traceback"],
+)
+def test_the_reason_is_where_others_see_it(text: str, words: str) -> None:
+    assert words in first_error(log(text))
 
 
 def test_what_spark_printed_on_this_host_is_the_drivers() -> None:

@@ -250,6 +250,20 @@ def test_missing_logs_are_explained_and_yarns_reason_is_not_a_line_of_a_log(host
     assert (host.tmp / "yarn.log").read_text().count("\n") == 1
 
 
+def test_of_an_application_that_never_had_a_log_yarns_reason_is_the_first_error(host: SimpleNamespace) -> None:
+    """Hadoop 3.3.6, as its ResourceManager answers after the disk of a NodeManager was full."""
+    diagnostics = (
+        f"Application {NAME} failed 1 times due to AM Container for appattempt_1795503116011_0001_000001 exited with  exitCode: -1000\n"
+        "Failing this attempt.Diagnostics: [2026-11-29 08:56:49.890]No space available in any of the local directories.\n"
+    )
+    host.yarn.answer = Cluster(application(1, "FAILED", finalStatus="FAILED", diagnostics=diagnostics)).answer
+    yarn_prints(host, error="Can not find the logs\n", status=255)
+    completed = run(host, "logs", NAME)
+    assert completed.code == outcome.FAILED
+    assert "the first error: the driver: No space available in any of the local directories." in completed.error
+    assert "hint: The disks of a host are full or bad" in completed.error
+
+
 @pytest.mark.parametrize("python", HOST_PYTHONS)
 def test_stop_ends_an_application(host: SimpleNamespace, python: str) -> None:
     yarn_prints(

@@ -475,7 +475,7 @@ def test_a_yarn_that_fails_is_named_with_its_last_words(host: SimpleNamespace) -
     host.spark_submit("sleep 1; exit 7")
     completed = submit(host)
     assert completed.code == outcome.FAILED
-    assert "tfos-submit: yarn logs -applicationId application_1_0001 failed: no ticket\n" in completed.error
+    assert completed.error.count("tfos-submit: yarn logs -applicationId application_1_0001 failed: no ticket\n") == 1
 
 
 def second_environment(host: SimpleNamespace) -> str:

@@ -82,11 +82,12 @@ def logs(options, manager, yarn, user):
         text = live_logs(manager, name)
     if not text:
         say("%s runs, but YARN's hosts give none of its logs." % name if runs else NO_LOGS % (name, name))
+        say_causes(application.get("diagnostics", ""), "", "")
         return FAILED
     write(text.rstrip("\n") + "\n")
     is_client = re.search(CLIENT_MODE, text)
     if application.get("finalStatus") != "SUCCEEDED":
-        say_causes("", "", text)
+        say_causes(application.get("diagnostics", ""), "", text)
     elif is_client and errors(text, anything=False):
         say("YARN reports SUCCEEDED: in client mode, also if the script failed. If it did, this is why:")
         say_causes("", "", text)

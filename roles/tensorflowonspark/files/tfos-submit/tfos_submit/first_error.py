@@ -6,7 +6,7 @@ from __future__ import absolute_import, division, print_function
 import collections
 import re
 
-from tfos_submit.log_lines import CLOCK, clock_of, level_and_words, normal_lines
+from tfos_submit.log_lines import begins_message, clock_of, level_and_words, normal_lines
 from tfos_submit.logs import DRIVER, FRAME
 
 Error = collections.namedtuple("Error", "when container host words block")
@@ -15,12 +15,17 @@ TRACEBACK = "Traceback (most recent call last):"
 EXCEPTION = re.compile(
     r"^(?:Caused by: |Exception in thread \"[^\"]*\" )?[\w.$]+(?:Error|Exception|Interrupt|Failure)\b.*"
 )
+# YARN's reason for a container that did not run; the rest is what its own log says.
+DIAGNOSIS = re.compile(
+    r"^(?:.* exitCode: -?\d+)?\s*(?:Failing this attempt\.)?Diagnostics: (?:\[[^\]]*\])?"
+    r"(?!\[|Exception from|Container killed on request)(\S.+)"
+)
 OURS = re.compile(r".*?(tfos-gpus: .*)")
 ARGUMENTS = re.compile(r"^\S+\.py: error: .+")
 # Native code that ends its process, without a time: glibc, libstdc++, HotSpot, CPython, ld.so and bash print it.
 NATIVE = re.compile(
-    r"^(?:terminate called|# A fatal error has been detected by the Java|# There is insufficient memory|Fatal Python error|"
-    r"\*\*\* Error in|double free|free\(\): invalid|malloc\(\): |corrupted |.*: symbol lookup error: |"
+    r"^(?:terminate called|Error: Could not find or load main class|# A fatal error has been detected by the Java|# There is insufficient memory|Fatal Python error|"
+    r"\*\*\* (?:Error in|stack smashing|Process received signal)|double free|\w+\(\): invalid|malloc\(\): |corrupted |.*: symbol lookup error: |"
     r".*error while loading shared libraries: |.*\(required by |(?:\S+: line \d+: .*)?(?:Segmentation fault|Illegal instruction|Aborted)\b|"
     r"User application exited with status|"
     r"(?:Caused by: |# )?java\.lang\.OutOfMemoryError)"
@@ -33,7 +38,7 @@ KILL = re.compile(
 )
 # Never a reason: what is said when the job is ended, or of an error that is printed elsewhere.
 EMPTY = re.compile(
-    r"RECEIVED SIGNAL|self-exiting|[Dd]river .*(?:disassociated|disconnected|commanded)|Driver terminated|Shutdown hook|"
+    r"RECEIVED SIGNAL|self-exiting|ApplicationAttemptNotFoundException|[Dd]river .*(?:disassociated|disconnected|commanded)|Driver terminated|Shutdown hook|"
     r"aborting job|User application exited with(?! status 1(?:29|[3-5]\d))|TaskKilled|requests? outstanding when connection|"
     r"Exit (?:status|code):? (?:is )?143(?!.*beyond)|finished with failed status|exited with +exitCode: 1[0-6]\b"
 )
@@ -42,7 +47,9 @@ CONSEQUENCES = re.compile(
     r"Connection (?:reset|refused)|Failed to connect to|Broken pipe|EOFError|EOFException|BlockManager|Horovod has been shut down|Job aborted due to|"
     r"Python worker exited unexpectedly|check for exceptions on other nodes|ExecutorLostFailure|Max number of executor failures|"
     r"Lost executor .*(?:[Ss]lave lost|worker lost|disassociated|heartbeat)|waiting for reservations|Uncaught exception in thread|"
-    r"User class threw exception|Exception thrown in awaitResult:?$|InterruptedException"
+    r"User class threw exception|Exception thrown in awaitResult: *$|InterruptedException|processes exited with non-zero status|"
+    r"YARN application has already ended|has been quiet for|ExecutorDeadException|FetchFailed|Fail to find loss reason|Py4JNetworkError|exited with +exitCode: -?\d+\W*$|"
+    r"[Ee]xit(?:ed with +exit)? ?(?:status|[Cc]ode):? (?:1|5[01])\b"
 )
 # They say that a process died, not why: TensorFlow's last error line stands beside them.
 SYMPTOMS = re.compile(
@@ -114,15 +121,15 @@ def errors_of(container):
         end = block_end(lines, number) if words else number + 1
         if words and not EMPTY.search(words) and not (EMPTY.search(lines[number]) and CONSEQUENCES.search(words)):
             found.append(Error(when, name, host, words, [words] + lines[number:end]))
-        # What stands below an error belongs to it.
-        number = end if level_and_words(lines[number])[0] else number + 1
+        # What stands below an error belongs to it; below YARN's warning of a kill stands the end of the killed one's log.
+        number = end if level_and_words(lines[number])[0] in ("ERROR", "FATAL") else number + 1
     return found
 
 
 def block_end(lines, number):
     """The first line below that begins another message, or is far below."""
     last = min(len(lines), number + 400)
-    return next((index for index in range(number + 1, last) if CLOCK.search(lines[index][:60])), last)
+    return next((index for index in range(number + 1, last) if begins_message(lines[index])), last)
 
 
 def error_at(lines, number):
@@ -134,15 +141,20 @@ def error_at(lines, number):
         return own_error.group(1)
     if tensorflow:
         return tensorflow.group(3) if "F" in tensorflow.groups()[:2] else ""
-    if level in ("ERROR", "FATAL"):
-        return exception_after(lines[number + 1 : block_end(lines, number)]) or joined([words] + lines[number + 1 :])
-    if level == "WARN" and KILL.search(words):
+    if level in ("WARN", "ERROR", "FATAL") and KILL.search(words):
         return words
+    if level in ("ERROR", "FATAL"):
+        exception = exception_after(lines[number + 1 : block_end(lines, number)])
+        own = joined([words] + lines[number + 1 :])
+        if re.match(r"[^\s(]*:", exception):
+            return exception
+        return "%s: %s" % (own.rstrip(".:"), exception) if exception else own
     if NATIVE.match(line):
         return native(lines[number : number + 12])
     if line.rstrip() == TRACEBACK or line.startswith('Exception in thread "'):
         return exception_after(lines[number : block_end(lines, number)])
-    return line.strip() if ARGUMENTS.match(line) else ""
+    diagnosis = DIAGNOSIS.match(line)
+    return diagnosis.group(1) if diagnosis else line.strip() if ARGUMENTS.match(line) else ""
 
 
 def native(lines):
@@ -157,7 +169,7 @@ def joined(lines):
     while (
         rest and len(words) < 500 and (re.search(r"(?::|root error\(s\) found\.)$", words) or rest[0].startswith(": "))
     ):
-        if CLOCK.search(rest[0][:60]) or re.match(r"at |File \"", rest[0]):
+        if begins_message(rest[0]) or re.match(r"at |File \"", rest[0]):
             break
         words += " " + re.sub(r"^: ", "", rest.pop(0))
     return words
@@ -168,9 +180,15 @@ def exception_after(lines):
     starts = [index for index, line in enumerate(lines) if line.rstrip().endswith(TRACEBACK)]
     if starts:
         ends = [index for index in range(starts[0] + 1, len(lines)) if lines[index][:1].strip()]
-        return joined(lines[ends[0] :]) if ends else ""
-    numbers = [index for index, line in enumerate(lines) if EXCEPTION.match(line)]
-    if not numbers:
-        return ""
-    awaited = len(numbers) > 1 and lines[numbers[0]].rstrip().endswith(" awaitResult:")  # what it waited for is below
-    return re.sub(r"^Caused by: ", "", joined(lines[numbers[awaited] :]))
+        below = lines[ends[0] :] if ends else [""]
+        nested = below[0].rstrip().endswith(":") and below[1:2] == [TRACEBACK]  # of another process of the node
+        if nested:
+            return exception_after(below[1:])
+        frames = [line.strip() for line in lines[: len(lines) - len(below)] if line.startswith('  File "')]
+        return joined(below) + (" (%s)" % frames[-1] if frames and below[0].strip().isalnum() else "")
+    found = [
+        joined(lines[index:]) for index, line in enumerate(lines) if EXCEPTION.match(line) or DIAGNOSIS.match(line)
+    ]
+    # What it is about may stand below, such as what it waited for.
+    reasons = [words for words in found if not CONSEQUENCES.search(words)]
+    return DIAGNOSIS.sub(r"\1", re.sub(r"^Caused by: ", "", (reasons + found + [""])[0]))

@@ -10,8 +10,13 @@ import re
 CLOCK = re.compile(r"(?:(?:20)?(\d\d)[-/](\d\d)[-/](\d\d)[ T]|\b)(\d\d:\d\d:\d\d)\b")
 LEVEL = re.compile(r"(?<![\w.])(TRACE|DEBUG|INFO|WARN|WARNING|ERROR|FATAL|CRITICAL|SEVERE)(?![\w.])")
 HEAD = 120  # characters of a line in which time and level are
-# Horovod's launcher, MPI's and torchrun-like wrappers put the process before what it prints.
-RANK = re.compile(r"^\[\d+(?:,\d+)?\]<std(?:out|err)>: ?")
+# Horovod's launcher, MPI's and Ray's put the process before what it prints, Horovod on Spark the time before it.
+RANK = re.compile(
+    r"^(?:(?:\w{3} \w{3} +\d+ [\d:]+ \d{4})?\[\d+(?:,\d+)?\]<std(?:out|err)>: ?|\((?:raylet|\w* ?pid=\d+[^)]*)\) ?)"
+)
+DIAGNOSTICS = re.compile(r"^\[\d{4}-[\d-]+ [\d:.]+\]\w")
+# Layouts without the time.
+BARE = re.compile(r"^(?:\[(?:WARN|ERROR|FATAL) *\] |(?:WARN|ERROR|FATAL) +[\w.$]+(?::\d+)?(?::| -) )")
 # What a layout has between the level and the message: brackets of threads and loggers, arrows.
 LAYOUT = re.compile(r"^[\]\s:-]*(?:(?:\[[^\]]*\]|>>>|msg=|- )\s*)*")
 
@@ -45,10 +50,16 @@ def clock_of(line):
     return "%s %s" % (date, match.group(4))
 
 
+def begins_message(line):
+    """Whether a line is the first of a message. The times in YARN's diagnostics are of parts of one."""
+    clock = CLOCK.search(line[:60])
+    return bool(clock) and (bool(level_and_words(line)[0]) or (clock.start() < 2 and not DIAGNOSTICS.match(line)))
+
+
 def level_and_words(line):
     """The level of a line that begins a message, and its words; ("", "") for other lines."""
     level = LEVEL.search(line[:HEAD])
-    if not level or not CLOCK.search(line[:HEAD]):
+    if not level or not (CLOCK.search(line[:HEAD]) or BARE.match(line)):
         return "", ""
     name = {"WARNING": "WARN", "CRITICAL": "FATAL", "SEVERE": "FATAL"}.get(level.group(1), level.group(1))
     return name, LAYOUT.sub("", line[level.end() :])

@@ -66,8 +66,8 @@ def live_logs(manager, application):
 def collected_logs(yarn, application, pause, needed=r"LogType"):
     """What `yarn logs` prints; the collection takes a few seconds after the end. needed: a pattern that shows it is complete."""
     logs = ""
-    for _ in range(6):
-        logs = yarn.logs(application)
+    for last in (False,) * 5 + (True,):
+        logs = yarn.logs(application, quietly=not last)
         if re.search(needed, logs):
             return logs
         time.sleep(pause)

@@ -53,18 +53,18 @@ class YarnCommand(object):
         self.variables = dict(variables)
         self.variables.pop("CLASSPATH", None)  # of libhdfs; the launcher makes its own
 
-    def run(self, *arguments):
-        """What the command prints; empty if it fails."""
+    def run(self, *arguments, **options):
+        """What the command prints; empty if it fails. quietly: without a word of why."""
         answer = processes.run([self.program] + list(arguments), TIMEOUT, self.variables)
-        if answer.problem:
+        if answer.problem and not options.get("quietly"):
             say("yarn %s failed: %s" % (" ".join(arguments), words(answer)))
         return "" if answer.problem else answer.output
 
     def kill(self, application):
         return self.run("application", "-kill", application)
 
-    def logs(self, application):
-        return self.run("logs", "-applicationId", application)
+    def logs(self, application, quietly=False):
+        return self.run("logs", "-applicationId", application, quietly=quietly)
 
 
 class ResourceManager(object):

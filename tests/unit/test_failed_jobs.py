@@ -1,0 +1,59 @@
+"""Whole logs of jobs that failed on the demo cluster: the job, and later `tfos-submit logs`, name cause and next step.
+
+failed_jobs.txt has them as printed. Left out are INFO lines, all but the first frame of a stack, noise of healthy jobs, and the ends of long lines.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from resource_manager import collected
+from tfos_submit import hints
+
+
+class Job(NamedTuple):
+    """What the end of the job, and of `tfos-submit logs`, must say; what spark-submit printed; YARN's logs."""
+
+    name: str
+    first: str
+    hint: str
+    in_logs: bool  # what only the driver's own terminal had, `tfos-submit logs` cannot have
+    stderr: str
+    stdout: str
+    logs: str
+
+
+def jobs() -> list[Job]:
+    text = (Path(__file__).parent / "failed_jobs.txt").read_text(encoding="utf-8")
+    found = []
+    for section in re.split(r"^=== ", text, flags=re.MULTILINE)[1:]:
+        head, *parts = re.split(r"^--- ", section, flags=re.MULTILINE)
+        name, first, hint, *other = head.rstrip().split("\n")
+        files = {title: body for title, _, body in (part.partition("\n") for part in parts)}
+        streams = [files.pop(stream, "") for stream in ("stderr", "stdout")]
+        logs = [(*re.split(" on |, ", title), body) for title, body in files.items()]
+        found.append(Job(name, first, hint, other == [], *streams, collected(*logs)))  # type: ignore[arg-type]
+    return found
+
+
+JOBS = jobs()
+
+
+def said(capsys: pytest.CaptureFixture[str], *texts: str) -> str:
+    hints.say_causes(*texts)
+    return str(capsys.readouterr().err)
+
+
+@pytest.mark.parametrize("job", JOBS, ids=[job.name for job in JOBS])
+def test_a_failed_job_and_its_logs_name_cause_and_step(job: Job, capsys: pytest.CaptureFixture[str]) -> None:
+    answers = [said(capsys, job.stderr, job.stdout, job.logs)]
+    answers += [said(capsys, "", "", job.logs)] if job.in_logs else []
+    for answer in answers:
+        *hint, first = answer.splitlines()
+        assert [line[: len(job.hint) + 19] for line in hint] == [f"tfos-submit: hint: {job.hint}"] * (job.hint != "-")
+        assert first.startswith("tfos-submit: the first error: ")
+        assert job.first in first
+        assert re.search(r" on \w+|the driver", first)
