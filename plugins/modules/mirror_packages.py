@@ -1,6 +1,6 @@
 #!/usr/bin/python
 # -*- coding: utf-8 -*-
-"""Make a set of RPM or Debian packages in a mirror: named ones with what they require, each signed. Needs Python 3.6 or later on the mirror host."""
+"""Make a set of RPM packages in a mirror: named ones with what they require, each signed. Needs Python 3.6 or later on the mirror host."""
 
 from __future__ import absolute_import, division, print_function
 
@@ -8,15 +8,13 @@ __metaclass__ = type
 
 DOCUMENTATION = r"""
 module: mirror_packages
-short_description: Fetch named RPM or Debian packages with what they require from signed repositories into a repository of the mirror
+short_description: Fetch named RPM packages with what they require from signed repositories into a repository of the mirror
 description:
   - dnf reads the repositories as they are given, of whatever release; what the mirror host has itself is neither asked nor changed.
-  - Of a set of Debian packages, apt reads the one repository, which must be flat, with its key alone; its signed index is kept as it is.
-  - Every package must be signed by one of the repositories' keys, or listed in the signed index. The set is complete before it is served, and takes the older one's place.
+  - Every package must be signed by one of the repositories' keys. The set is complete before it is served, and takes the older one's place.
 options:
   root: {description: The mirror's directory, type: path, default: /srv/deeplearning-mirror}
-  name: {description: Name of the set; it is served below I(kind)C(/)I(name), type: str, required: true}
-  kind: {description: What the packages are, type: str, choices: [rpm, deb], default: rpm}
+  name: {description: Name of the set; it is served below C(rpm/)I(name), type: str, required: true}
   packages: {description: "Names of packages, with the version if not the newest one is wanted", type: list, elements: str, required: true}
   repositories: {description: C(url) of each repository and C(key) with the text of the public key that signs its packages, type: list, elements: dict, required: true}
   environment: {description: Variables for the downloads (http_proxy and https_proxy and SSL_CERT_FILE), type: dict, default: {}}
@@ -42,15 +40,14 @@ elsewhere: {description: What the packages require that none of these repositori
 import os
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.hadoop_dl_host import deb_sets, exchange, mirror_index, package_sets, processes
+from ansible.module_utils.hadoop_dl_host import exchange, mirror_index, package_sets, processes
 
-MAKERS = {"rpm": package_sets.Maker, "deb": deb_sets.Maker}
 GRACE = 60  # seconds beside the limit, for programs that have one of their own
 
 
 def work(module):
     params = module.params
-    maker = MAKERS[params["kind"]](params["root"], params["name"], params["packages"], params["repositories"])
+    maker = package_sets.Maker(params["root"], params["name"], params["packages"], params["repositories"])
     reason = maker.reason()
     result = {"changed": bool(reason), "reason": reason}
     old_packages = sorted(package_sets.record_of(maker.place).get("packages", {}))
@@ -97,7 +94,6 @@ def main():
         argument_spec={
             "root": {"type": "path", "default": "/srv/deeplearning-mirror"},
             "name": {"type": "str", "required": True},
-            "kind": {"type": "str", "choices": sorted(MAKERS), "default": "rpm"},
             "packages": {"type": "list", "elements": "str", "required": True},
             "repositories": {"type": "list", "elements": "dict", "required": True, "no_log": False},
             "environment": {"type": "dict", "default": {}, "no_log": True},

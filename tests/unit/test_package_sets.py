@@ -16,7 +16,6 @@ from hadoop_dl.data.addresses import package_set_keys, package_sets_problem
 URL = "https://developer.download.nvidia.com/compute/cuda/repos/rhel9/x86_64"
 SET: dict[str, Any] = {"name": "el9", "packages": ["dkms"], "repositories": {URL: "keys/nvidia.asc"}}
 RPM = "dkms-3.1.8-1.el9.noarch.rpm"
-METADATA = package_sets.Maker.METADATA
 REQUEST = {"packages": ["dkms"], "repositories": [{"url": URL, "key": "text"}]}
 
 
@@ -74,7 +73,7 @@ def made(root: Path, name: str = "el9") -> Path:
 def test_a_set_is_made_again_where_a_byte_of_it_is_not_as_it_was(tmp_path: Path, damage: Any, words: str) -> None:
     place = made(tmp_path)
     damage(place)
-    assert package_sets.difference(str(place), REQUEST, METADATA) == words
+    assert package_sets.difference(str(place), REQUEST) == words
 
 
 def test_a_package_is_taken_from_the_served_set_only_with_the_bytes_of_the_metadata(tmp_path: Path) -> None:
@@ -95,7 +94,7 @@ def test_a_package_is_taken_from_the_served_set_only_with_the_bytes_of_the_metad
 def test_other_inputs_make_another_set(tmp_path: Path) -> None:
     place = made(tmp_path)
     other_key = {**REQUEST, "repositories": [{"url": URL, "key": "another text"}]}
-    assert package_sets.difference(str(place), other_key, METADATA) == "it was made of other inputs"
+    assert package_sets.difference(str(place), other_key) == "it was made of other inputs"
 
 
 def test_a_removal_takes_sets_and_what_a_killed_run_left_and_nothing_else(tmp_path: Path) -> None:

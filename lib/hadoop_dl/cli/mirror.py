@@ -105,7 +105,7 @@ def list_contents(contents: Contents) -> None:
     for package_set in contents.sets:
         addresses = ",".join(repository["url"] for repository in package_set["repositories"])
         print(
-            f"-  {package_set['kind']}/{package_set['name']}  -  set  {addresses}  mirror_package_sets ({', '.join(package_set['packages'])})"
+            f"-  rpm/{package_set['name']}  -  set  {addresses}  mirror_package_sets ({', '.join(package_set['packages'])})"
         )
     print(text, file=sys.stderr)
 
@@ -139,7 +139,7 @@ def verify_contents(contents: Contents, root: Path) -> list[str]:
     wrong = [f"{name}: {problem}" for name, problem in sorted(problems(contents.artifacts, root).items())]
     for package_set in contents.sets:
         reason = mirror_site.package_set(package_set, root, check=True)
-        wrong += [f"{package_set['kind']}/{package_set['name']}: {reason}"] if reason else []
+        wrong += [f"rpm/{package_set['name']}: {reason}"] if reason else []
     if wrong:
         wrong.append(
             f"{len(wrong)} of {len(contents.artifacts) + len(contents.sets)} artifacts are missing or differ. Fetch them: the same command, with fetch in place of verify."

@@ -72,7 +72,7 @@ def package_sets_problem(sets: Sequence[Mapping[str, Any]], mode: str) -> str:
     """Why the mirror cannot have these sets of packages; empty if it can."""
     if sets and mode != "fetch":
         return (
-            f"mirror_package_sets requires mirror_mode: fetch, because the mirror host's own dnf or apt reads the repositories, but it is {mode}. Set one of them "
+            f"mirror_package_sets requires mirror_mode: fetch, because the mirror host's own dnf reads the repositories, but it is {mode}. Set one of them "
             "otherwise."
         )
     names = [str(package_set["name"]) for package_set in sets]
@@ -82,8 +82,6 @@ def package_sets_problem(sets: Sequence[Mapping[str, Any]], mode: str) -> str:
             return f"Each of mirror_package_sets must have a name of its own, of letters, digits, '-', '_' and '.', but there is {name!r}. Correct it."
         if not package_set["packages"] or not package_set["repositories"]:
             return f"The set {name} of mirror_package_sets must have packages and repositories, but one of them is empty. Set both."
-        if package_set.get("kind") == "deb" and len(package_set["repositories"]) > 1:
-            return f"The set {name} of mirror_package_sets has kind: deb and must have one repository, whose signed index it keeps, but there are several. Make a set of each."
         for url, key in package_set["repositories"].items():
             if not HTTP.fullmatch(str(url)):
                 return f"The repositories of the set {name} must be HTTP addresses without user, password and query, but one is not. Correct mirror_package_sets."
@@ -97,11 +95,6 @@ def package_set_keys(sets: Sequence[Mapping[str, Any]]) -> list[str]:
     return sorted({str(key) for package_set in sets for key in package_set["repositories"].values()})
 
 
-def package_set_folder(package_set: Mapping[str, Any]) -> str:
-    """Where a set is served, below the mirror's address."""
-    return f"{package_set.get('kind', 'rpm')}/{package_set['name']}"
-
-
 def package_set_records(sets: Sequence[Mapping[str, Any]], root: str) -> list[str]:
     """The files of the mirror host that say that the sets are complete."""
-    return [f"{root}/{package_set_folder(package_set)}/set.json" for package_set in sets]
+    return [f"{root}/rpm/{package_set['name']}/set.json" for package_set in sets]

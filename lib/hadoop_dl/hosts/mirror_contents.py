@@ -150,7 +150,6 @@ def with_keys(package_set: Json, key_text: Callable[[str], str], problems: list[
             )
     return {
         "name": package_set["name"],
-        "kind": package_set.get("kind", "rpm"),
         "packages": package_set["packages"],
         "repositories": repositories,
     }

@@ -1,5 +1,5 @@
 # -*- coding: utf-8 -*-
-"""A set of packages in a mirror: named packages, with what they require, from signed repositories. Here RPM's; deb_sets has Debian's. Python 3.6 and later.
+"""A set of RPM packages in a mirror: named packages, with what they require, from signed repositories. Python 3.6 and later.
 
 dnf reads the repositories, of whatever release they are, and fetches; rpmkeys checks every package with the given keys alone; createrepo_c writes
 the repository's metadata. Nothing of the mirror host's own repositories, packages and keys is used or changed. A set is made beside the one that is
@@ -19,8 +19,9 @@ import shutil
 
 from . import exchange, processes, whole_files
 
-FOLDERS = ("rpm", "deb")
+FOLDERS = ("rpm", "deb")  # the second has sets of Debian packages that release 0.2 made
 RECORD = "set.json"
+METADATA = os.path.join("repodata", "repomd.xml")
 ARCHITECTURES = ("x86_64", "noarch")
 PROGRAMS = {"createrepo_c": "createrepo_c", "rpmkeys": "rpm"}  # program: package of RHEL that has it
 NAME = re.compile(r"^[A-Za-z0-9][\w.-]*$")
@@ -50,7 +51,7 @@ def record_of(path):
         return {}
 
 
-def difference(path, request, metadata):
+def difference(path, request):
     """Why the set must be made; empty if it is complete with every byte."""
     record = record_of(path)
     if not record:
@@ -61,7 +62,7 @@ def difference(path, request, metadata):
         file = os.path.join(path, name)
         if not os.path.isfile(file) or whole_files.sha256_of(file) != sha256:
             return "%s is missing or differs" % name
-    if not os.path.isfile(os.path.join(path, metadata)):
+    if not os.path.isfile(os.path.join(path, METADATA)):
         return "its metadata is missing"
     return ""
 
@@ -104,27 +105,24 @@ def remove_empty(directory):
 class Maker(object):
     """Makes one set of RPM packages below the mirror's root."""
 
-    FOLDER = "rpm"
-    METADATA = os.path.join("repodata", "repomd.xml")
-
     def __init__(self, root, name, packages, repositories, say=None):
         """repositories: list of url and key (the text of the public key, or keys)."""
         if not NAME.match(name):
             raise SetError("The name of a package set must be one word of letters, digits, - and . but is %r." % name)
         self.root, self.name, self.packages, self.repositories = root, name, list(packages), list(repositories)
-        self.place = os.path.join(root, self.FOLDER, name)
-        self.old = os.path.join(root, self.FOLDER, ".%s.old" % name)
+        self.place = os.path.join(root, "rpm", name)
+        self.old = os.path.join(root, "rpm", ".%s.old" % name)
         self.say = say or (lambda line: None)
 
     def request(self):
         return {"packages": sorted(self.packages), "repositories": self.repositories}
 
     def reason(self):
-        return difference(self.place, self.request(), self.METADATA)
+        return difference(self.place, self.request())
 
     def make(self, seconds):
         """Fetch, check, index and publish it; what packages of no repository here are required."""
-        self.check_programs()
+        check_programs()
         for folder in (self.root, os.path.dirname(self.place)):
             whole_files.make_directory(folder)
         exchange.recover(self.place, self.old)
@@ -140,18 +138,6 @@ class Maker(object):
             shutil.rmtree(work, ignore_errors=True)
             exchange.discard(draft)
         return system_packages
-
-    def check_programs(self):
-        check_programs()
-
-    def write_record(self, draft, files, system_packages):
-        """The set is complete with it."""
-        record = {
-            "request": digest(self.request()),
-            "packages": {name: whole_files.sha256_of(os.path.join(draft, name)) for name in files},
-            "elsewhere": system_packages,
-        }
-        whole_files.write_json(os.path.join(draft, RECORD), record)
 
     def fill(self, draft, work, end):
         base = open_repositories(self.repositories, work, draft)
@@ -172,7 +158,12 @@ class Maker(object):
                 "createrepo_c must write the metadata of %s, but failed: %s"
                 % (self.name, answer.error or answer.problem)
             )
-        self.write_record(draft, files, system_packages)
+        record = {
+            "request": digest(self.request()),
+            "packages": {name: whole_files.sha256_of(os.path.join(draft, name)) for name in files},
+            "elsewhere": system_packages,
+        }
+        whole_files.write_json(os.path.join(draft, RECORD), record)  # the set is complete with it
         return system_packages
 
     def keep(self, draft, packages):
