@@ -24,9 +24,9 @@ OF_KERBEROS = "tests/e2e/test_kerberos.py"  # also the testinfra suite, whose an
 NOT_OF_THE_FIRST = (OF_KERBEROS, "tests/e2e/test_notebook.py", *OF_GPUS)
 # The longest scenarios start first, because the last one to start decides when the layer ends.
 LONGEST_SCENARIOS = ("nvidia_driver", "upgrade_driver")
-# In their order: NVIDIA's real module, and everything installed and removed on three systems (six to ten minutes each); 190 MB of packages;
+# In their order: NVIDIA's real module, and everything installed and removed on two systems (six to ten minutes each); 190 MB of packages;
 # bazel compiled for 20 minutes; a Docker engine inside a node.
-LONG_SCENARIOS = ("nvidia_driver_debian", "remove", "tensorflow_build_debian", "bazel_bootstrap", "cdsw_engine")
+LONG_SCENARIOS = ("real_driver", "remove", "tensorflow_build_debian", "bazel_bootstrap", "cdsw_engine")
 # They have tasks that only make test-long runs (`when: scenario_long`).
 TWO_TIERS = ("nvidia_driver", "upgrade_driver", "cuda", "bazel")
 # For all runs of Ansible in checks: the project's own callback, and the one that packs modules once.

@@ -10,14 +10,6 @@ ln -s /opt/site-cuda /usr/local/cuda # a toolkit of the site's own
 cat > /etc/hadoop/conf/core-site.xml << 'END'
 <configuration><property><name>fs.defaultFS</name><value>file:///</value></property></configuration>
 END
-if [ "$1" = debian12 ]; then
-    printf 'deb [trusted=yes] file:/srv/site-packages ./\n' > /etc/apt/sources.list.d/site.list
-    mkdir -p /srv/site-packages
-    : > /srv/site-packages/Packages
-    apt-get -qq update
-    apt-mark hold libc6 > /dev/null # the site's own
-    exit
-fi
 # Directories that packages of every RHEL own (filesystem, systemd, dracut, linux-firmware, kmod).
 mkdir -p /usr/lib/dracut/dracut.conf.d /usr/lib/firmware/nvidia /usr/lib/modprobe.d /usr/lib/systemd/system /usr/src/kernels
 # NVIDIA's repository as a site defines it, disabled, and packages of NVIDIA's that the site installed.

@@ -50,8 +50,7 @@ case "$1 ${2:-}" in
 "nouveau ") loaded nouveau yes ;;
 *)
     ! grep -q '^nouveau ' /srv/modules || { echo "modprobe: ERROR: could not insert 'nvidia': No such device" >&2; exit 1; }
-    # On Debian the module is nvidia-current, and modprobe.d has the alias.
-    version=$(modinfo -k "$(uname -r)" -F version nvidia 2> /dev/null || modinfo -k "$(uname -r)" -F version nvidia-current)
+    version=$(modinfo -k "$(uname -r)" -F version nvidia)
     mkdir -p /proc/driver/nvidia
     echo "NVRM version: NVIDIA UNIX x86_64 Kernel Module  $version  Thu Aug 17 19:53:00 UTC 2023" > /proc/driver/nvidia/version
     printf '{"driver": "%s", "gpus": [{"uuid": "GPU-0", "bus_id": "00000000:3B:00.0", "name": "Tesla P100-PCIE-16GB"}]}' "$version" \

@@ -1,4 +1,4 @@
-"""Ask repositories for packages in exactly the versions wanted, or install them: lib/hadoop_dl/hosts/os_packages.py over dnf, yum and apt."""
+"""Ask repositories for packages in exactly the versions wanted, or install them: lib/hadoop_dl/hosts/os_packages.py over dnf and yum."""
 
 from __future__ import annotations
 
@@ -28,18 +28,17 @@ class ActionModule(HostAction):
     have) and answers `names`, by which they have them; `solvable` fails if the manager finds no transaction of these packages (and those
     that leave), if it would remove others, or if a lock of the site excludes one, and changes nothing; `present` installs them in one
     transaction, and turns the manager's failure into a sentence. downgrade: true lets it install an older version over a newer one, never of a
-    kernel package. remove: installed packages that leave in the same transaction (dnf, yum), or patterns of those that may (`solvable` with apt).
-    unheld, preferences: the holds that are lifted and apt's preferences, {file, content}, that are written before `present` (`solvable` with
-    apt, which requires the latter). names: names, or {name, version, kernel, other, least}; other is a second name to ask for, least the oldest
-    version that will do. manager: dnf, yum or apt. title: what they are for, the subject of the
-    sentences ("Driver 535.104.05"). repository: what signed_repository returned; the host's own repositories serve beside it, but with dnf and
-    yum not those that check no signatures (gpgcheck=0): the host is asked which these are, unless repository has them.
+    kernel package. remove: installed packages that leave in the same transaction.
+    names: names, or {name, version, kernel, other, least}; other is a second name to ask for, least the oldest
+    version that will do. manager: dnf or yum. title: what they are for, the subject of the
+    sentences ("Driver 535.104.05"). repository: what signed_repository returned; the host's own repositories serve beside it, but
+    not those that check no signatures (gpgcheck=0): the host is asked which these are, unless repository has them.
     exclude: packages that the transaction must not touch, as patterns: one that would is refused. remedy: another way out than adding the package to the mirror.
     Check mode cannot query a repository that is not defined yet: `available` and `solvable` are satisfied, `present` is a change.
     """
 
     REQUIRED = ("names", "manager", "title", "state")
-    OPTIONAL = ("repository", "exclude", "downgrade", "remove", "remedy", "unheld", "preferences")
+    OPTIONAL = ("repository", "exclude", "downgrade", "remove", "remedy")
 
     def act(self) -> dict[str, Any]:
         if self.args["state"] not in STATES or self.args["manager"] not in os_packages.MANAGERS:
@@ -90,15 +89,11 @@ class ActionModule(HostAction):
     def _solve(self, source: os_packages.Source, packages: list[os_packages.Package]) -> dict[str, Any]:
         """Without the locks, because this role's own are lifted for the transaction; the site's are compared here."""
         self._wait_for_lock(source)
-        removals, exclude, unheld = (self.args.get(key) or [] for key in ("remove", "exclude", "unheld"))
-        if source.manager == "apt":
-            answer = self.command(transactions.simulation(packages, **self.args["preferences"]), SOLVING)
-            reasons = list(transactions.apt_reasons(source, answer, leaving=removals, unheld=unheld, exclude=exclude))
-        else:
-            answer = self.command(transactions.exchange(source, packages, removals, exclude, solve=True), SOLVING)
-            listed = self.command(["cat", transactions.LOCKS[source.manager]])["stdout"]
-            missing_packages = transactions.left_out(answer["stdout"], self._not_in_rpm(packages))
-            reasons = list(transactions.reasons(source, answer["stdout"], answer["stderr"], listed, missing_packages))
+        removals, exclude = (self.args.get(key) or [] for key in ("remove", "exclude"))
+        answer = self.command(transactions.exchange(source, packages, removals, exclude, solve=True), SOLVING)
+        listed = self.command(["cat", transactions.LOCKS[source.manager]])["stdout"]
+        missing_packages = transactions.left_out(answer["stdout"], self._not_in_rpm(packages))
+        reasons = list(transactions.reasons(source, answer["stdout"], answer["stderr"], listed, missing_packages))
         if reasons:
             raise AnsibleActionFail(
                 transactions.problem(source, reasons, host=self.host, title=str(self.args["title"]))
@@ -107,17 +102,15 @@ class ActionModule(HostAction):
 
     def _install(self, source: os_packages.Source, packages: list[os_packages.Package]) -> dict[str, Any]:
         self._wait_for_lock(source)
-        if source.manager != "apt":
-            self._refuse_duplicates(packages)
-        trusted = self._trusted_keys(source)
+        self._refuse_duplicates(packages)
+        trusted = self._trusted_keys()
         answer = (self._exchange if self.args.get("remove") else self._run_module)(source, packages)
-        if not answer.get("failed") and not self.checking and source.manager != "apt":
+        if not answer.get("failed") and not self.checking:
             answer |= self._not_installed(packages, answer)
         if answer.get("failed"):
-            for key in self._trusted_keys(source) - trusted:  # what did not happen leaves no key behind
+            for key in self._trusted_keys() - trusted:  # what did not happen leaves no key behind
                 self.command(["rpm", "--erase", key])
-            lines = os_packages.of_dpkg(str(answer.get("stdout") or "")) if source.manager == "apt" else []
-            lines += [line for key in ("msg", "failures", "stderr") for line in os_packages.flat(answer.get(key))]
+            lines = [line for key in ("msg", "failures", "stderr") for line in os_packages.flat(answer.get(key))]
             output = "\n".join(lines)
             key_listing = self.command(os_packages.show_key(source.key_file))["stdout"] if source.key_file else ""
             free = self.command(["df", "-P", "-m", *os_packages.PLACES, *os_packages.named_places(output)])["stdout"]
@@ -149,25 +142,16 @@ class ActionModule(HostAction):
             )
 
     def _run_module(self, source: os_packages.Source, packages: list[os_packages.Package]) -> dict[str, Any]:
-        options: dict[str, Any]
-        if source.manager == "apt":
-            # Recommended packages would install a kernel's meta package, a desktop or a driver.
-            options = {"install_recommends": False, "lock_timeout": LOCK_WAIT}
-            self._refuse_touching(source, packages)
-        else:
-            options = {
-                "enablerepo": [source.repository] if source.repository else [],
-                "disablerepo": [name for name, _ in source.unsigned],
-                "lock_timeout": LOCK_WAIT,
-                "exclude": list(self.args.get("exclude") or []),
-                "install_weak_deps": False,
-            }
         answer: dict[str, Any] = self.ask_module(
             f"ansible.legacy.{source.manager}",
-            name=[package.spec(source.manager) for package in packages],
+            name=[package.spec for package in packages],
             state="present",
             allow_downgrade=self._downgrade,
-            **options,
+            enablerepo=[source.repository] if source.repository else [],
+            disablerepo=[name for name, _ in source.unsigned],
+            lock_timeout=LOCK_WAIT,
+            exclude=list(self.args.get("exclude") or []),
+            install_weak_deps=False,
         )
         return answer
 
@@ -183,14 +167,14 @@ class ActionModule(HostAction):
 
     def _not_installed(self, packages: list[os_packages.Package], answer: dict[str, Any]) -> dict[str, Any]:
         """A failure if rpm lacks what was installed: yum ends well with "Nothing to do", and the shells ignore errors."""
-        missing_packages = [package.spec("rpm") for package in self._not_in_rpm(packages)]
+        missing_packages = [package.spec for package in self._not_in_rpm(packages)]
         message = "; ".join([f"it did not install {', '.join(missing_packages)}", *os_packages.flat(answer.get("msg"))])
         return {"failed": True, "msg": message} if missing_packages else {}
 
     def _not_in_rpm(self, packages: list[os_packages.Package]) -> list[os_packages.Package]:
-        queried = self.command(["rpm", "--query", *(package.spec("rpm") for package in packages)])
+        queried = self.command(["rpm", "--query", *(package.spec for package in packages)])
         missing_specs = re.findall(r"^package (\S+) is not installed$", queried["stdout"], re.M)
-        return [package for package in packages if package.spec("rpm") in missing_specs]
+        return [package for package in packages if package.spec in missing_specs]
 
     def _lock_holder(self) -> str:
         return str(self.ask_module("package_lock_info").get("holder", ""))
@@ -206,23 +190,7 @@ class ActionModule(HostAction):
                 )
             time.sleep(LOCK_PAUSE)
 
-    def _refuse_touching(self, source: os_packages.Source, packages: list[os_packages.Package]) -> None:
-        """Refuse a transaction of apt that touches excluded packages; dnf and yum leave them out themselves."""
-        exclude = [str(pattern) for pattern in self.args.get("exclude") or []]
-        if not exclude:
-            return
-        touched = os_packages.touched(
-            self.command(os_packages.simulate(packages, downgrade=self._downgrade))["stdout"], exclude
-        )
-        if touched:
-            raise AnsibleActionFail(
-                f"{self.args['title']} must be installed alone, but apt would install, change or remove {', '.join(touched)} with it on "
-                f"{self.host} ({source}). Nothing was installed. Request a version that fits what the host has, or correct the repository."
-            )
-
-    def _trusted_keys(self, source: os_packages.Source) -> set[str]:
+    def _trusted_keys(self) -> set[str]:
         """The keys that rpm trusts, as packages of its data base: dnf and yum take in the repository's before they compare."""
-        if source.manager == "apt":
-            return set()
         answer = self.command(["rpm", "--query", "--all", "gpg-pubkey"])
         return set(answer["stdout"].split())

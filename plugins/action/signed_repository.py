@@ -1,4 +1,4 @@
-"""Define a repository with the key that signs its packages, or remove both: copy, file, yum_repository, rpm_key and apt in one task."""
+"""Define a repository with the key that signs its packages, or remove both: copy, file, yum_repository and rpm_key in one task."""
 
 from __future__ import annotations
 
@@ -18,19 +18,18 @@ ROOT = {"owner": "root", "group": "root", "mode": "0644"}
 class ActionModule(HostAction):
     """signed_repository: a repository that only this role uses; it is disabled for everything else.
 
-    name: of the repository, which begins with `deeplearning-`. manager: dnf, yum or apt. url: empty for the repositories that the host
-    has. key: path on the controller of the key that signs it, or of both during a change of keys (docs/operate/operations.md). suite: suite and components (apt). description: for people (dnf, yum).
-    metadata_signed: true has dnf and yum check the signature of the repository's metadata too (repo_gpgcheck); apt always does.
-    state: `present` or `absent`. dnf and yum read a repository of the mirror with `mirror_ca`; apt has no setting for one source.
+    name: of the repository, which begins with `deeplearning-`. manager: dnf or yum. url: empty for the repositories that the host has.
+    key: path on the controller of the key that signs it, or of both during a change of keys (docs/operate/operations.md). description: for people.
+    metadata_signed: true has dnf and yum check the signature of the repository's metadata too (repo_gpgcheck).
+    state: `present` or `absent`. A repository of the mirror is read with `mirror_ca`.
     Returns `repository`, which pinned_packages takes: name, url, key, key_file, `usable` (false if check mode has not defined it), and
     `unsigned`: the host's repositories that check no signatures, so that the host is asked once for all packages of a role.
-    With dnf and yum the definition stays disabled between runs, so an ordinary update of the host never meets it. With apt the
-    lists are read; a source that apt cannot read would stop every other use of apt, so it is removed again. A removal takes the key out of
+    The definition stays disabled between runs, so an ordinary update of the host never meets it. A removal takes the key out of
     rpm's key ring when no other repository of this project is left that uses it, and rpm did not trust it before.
     """
 
     REQUIRED = ("name", "manager")
-    OPTIONAL = ("description", "url", "key", "suite", "metadata_signed", "state")
+    OPTIONAL = ("description", "url", "key", "metadata_signed", "state")
 
     def act(self) -> dict[str, Any]:
         name, manager, url = self.args["name"], self.args["manager"], self.args.get("url") or ""
@@ -44,7 +43,7 @@ class ActionModule(HostAction):
                 f"a name that begins with deeplearning-, a manager ({', '.join(os_packages.MANAGERS)}) and state: present or absent"
             )
         if state == "absent":
-            self._remove(name, rpm=manager != "apt")
+            self._remove(name)
             return {}
         key = self.args.get("key") or "" if url else ""
         if url and not key:
@@ -52,27 +51,25 @@ class ActionModule(HostAction):
                 f"The repository {url} requires the key that signs its packages, but none is named. Set the role's repository_key to its file on "
                 "the controller; unsigned packages are not installed."
             )
-        files = os_packages.repository_files(name, manager, key)
-        if manager == "apt":
-            self._define_apt(url, key, files)
-        elif url:
-            self._define_rpm(name, url, key, files)
+        if url:
+            self._define(name, url, key)
         usable = not (self.checking and self.changed)
         return {
             "repository": {
                 "name": name if url else "",
                 "url": url,
                 "key": key,
-                "key_file": files.key if url else "",
+                "key_file": os_packages.rpm_key(name) if url else "",
                 "usable": usable,
                 "unsigned": self.unsigned_repositories(manager) if usable else [],
             }
         }
 
-    def _define_rpm(self, name: str, url: str, key: str, files: os_packages.RepositoryFiles) -> None:
-        old_keys = self._keys_of(files.key)
-        if self.copy(files.key, src=key, mode="0644").get("changed") and not self.checking:
-            self._change_trust(files.key, old_keys)
+    def _define(self, name: str, url: str, key: str) -> None:
+        key_file = os_packages.rpm_key(name)
+        old_keys = self._keys_of(key_file)
+        if self.copy(key_file, src=key, mode="0644").get("changed") and not self.checking:
+            self._change_trust(key_file, old_keys)
         self.module(
             "ansible.legacy.yum_repository",
             name=name,
@@ -81,65 +78,12 @@ class ActionModule(HostAction):
             enabled=False,
             gpgcheck=True,
             repo_gpgcheck=boolean(self.args.get("metadata_signed") or False),
-            gpgkey=f"file://{files.key}",
+            gpgkey=f"file://{key_file}",
             sslcacert=self.mirror_ca(url),
             skip_if_unavailable=False,  # what cannot be read, or is not signed, is an error and no empty answer
             module_hotfixes=True,  # no module stream hides a version
             **ROOT,
         )
-
-    def _define_apt(self, url: str, key: str, files: os_packages.RepositoryFiles) -> None:
-        if url:
-            self.module("ansible.legacy.file", path="/etc/apt/keyrings", state="directory", **dict(ROOT, mode="0755"))
-            self.copy(files.key, src=key, mode="0644")
-            old_key = self._key_of(files.definition)
-            source = os_packages.apt_source(url, self.args.get("suite") or "/", files.key)
-            self.copy(files.definition, content=source, mode="0644")
-            if old_key not in ("", files.key):
-                self._drop_key(old_key, files.definition)
-        if self.checking:
-            return
-        # It changes what apt knows, not the host.
-        answer = self.ask_module(
-            "ansible.legacy.apt",
-            update_cache=True,
-            cache_valid_time=0 if self.changed else 3600,
-        )
-        if answer.get("failed"):
-            try:
-                reason = "\n".join([str(answer.get("msg", "")), *self._apt_reason(files.definition if url else "")])
-                key_listing = self.command(os_packages.show_key(files.key))["stdout"] if url else ""
-            finally:  # also if apt or gpg does not answer in time
-                if url:
-                    self.absent(files.definition)
-                    self._drop_key(files.key, files.definition)
-            raise AnsibleActionFail(
-                os_packages.unreadable(
-                    os_packages.Source("apt", url=url, key=key),
-                    reason,
-                    host=self.host,
-                    key=os_packages.key_lines(key_listing),
-                )
-            )
-
-    def _apt_reason(self, definition: str) -> list[str]:
-        """What apt itself says of this source, or of all: its module reports an unknown reason if only a signature is wrong."""
-        try:
-            answer = self.command(os_packages.apt_update(definition))
-        except AnsibleActionFail as error:  # no answer in time, which is a reason of its own
-            return [str(error)]
-        lines = f"{answer['stdout']}\n{answer['stderr']}".splitlines()
-        return [line for line in lines if line.startswith(("Err:", "W: ", "E: ", "  "))]
-
-    def _key_of(self, definition: str) -> str:
-        """The key's file that a source of apt names, if the source is there."""
-        return os_packages.signed_by(self.command(["cat", definition])["stdout"])
-
-    def _drop_key(self, key_file: str, definition: str) -> None:
-        """Remove a key of apt that signs no other source of this project than this one, which is gone or has another."""
-        listed = self.command(os_packages.sources_signed_by(key_file))["stdout"].split()
-        if not set(listed) - {definition}:
-            self.absent(key_file)
 
     def _keys_of(self, key_file: str) -> list[str]:
         """The keys in a file of the host, as packages of rpm's data base; two during a change of keys."""
@@ -190,15 +134,9 @@ class ActionModule(HostAction):
     def _exists(self, path: str) -> bool:
         return bool(self.ask_module("ansible.legacy.stat", path=path)["stat"]["exists"])
 
-    def _remove(self, name: str, *, rpm: bool) -> None:
+    def _remove(self, name: str) -> None:
         """What else a key needs goes before its file, and the file before what protects a key: a removal that was killed continues."""
-        rpm_file, apt_file = os_packages.definitions(name)
-        self.absent(apt_file)
-        self.absent(rpm_file)
-        if not rpm:
-            for key_file in self.command(os_packages.keys_of_apt())["stdout"].split():
-                self._drop_key(key_file, apt_file)
-            return
+        self.absent(f"/etc/yum.repos.d/{name}.repo")
         key_file = os_packages.rpm_key(name)
         if self._exists(key_file):
             keys = self._keys_of(key_file)

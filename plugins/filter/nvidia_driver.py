@@ -26,8 +26,8 @@ def module_problems(request: Json, now: Json, before: Json, built: Json) -> list
     return driver_state.module_problems(Request(**request), host, earlier, built["results"])
 
 
-def locks(host: Json, before: Json, only: Sequence[str] | None = None) -> Any:
-    return driver_state.locks(gpu_host.read(host), gpu_host.read(before), only)
+def locks(host: Json) -> Any:
+    return driver_state.locks(gpu_host.read(host))
 
 
 def installer_problem(request: Json, task_result: Json, free: str, kernels: Sequence[str]) -> str:

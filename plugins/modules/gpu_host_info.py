@@ -37,17 +37,15 @@ LARGEST_CERTIFICATE = 64 * 1024  # bytes
 COMMAND_TIMEOUT = 60  # seconds; one initramfs is listed in two
 
 # Packages that are the kernel, or follow it: their versions are compared before and after.
-KERNEL_PACKAGES = re.compile(r"^(kernel(-core|-modules|-modules-core|-modules-extra|-uek)?|linux-image-\S+)$")
+KERNEL_PACKAGES = re.compile(r"^kernel(-core|-modules|-modules-core|-modules-extra|-uek)?$")
 # Headers that modules are built with. This role installs some, so they are not compared; but an update must leave them alone.
 HEADER_PACKAGES = re.compile(r"^kernel(-uek)?-devel(-matched)?$")
 OUR_LOCKS = "# BEGIN deeplearning nvidia_driver"  # blockinfile's first line
-# NVIDIA's own, Debian's and Ubuntu's packages of the driver, and those of ELRepo, RPM Fusion and negativo17.
+# NVIDIA's own packages of the driver, and those of ELRepo, RPM Fusion and negativo17.
 DRIVER_PACKAGES = re.compile(
-    r"^(nvidia-driver(?!-assistant)\S*|kmod-nvidia\S*|nvidia-kernel\S*|nvidia-open-kernel\S*|nvidia-headless\S*|nvidia-utils\S*|nvidia-smi"
+    r"^(nvidia-driver(?!-assistant)\S*|kmod-nvidia\S*"
     r"|nvidia-kmod-common|nvidia-persistenced\S*|nvidia-fabric-?manager\S*|nvidia-modprobe\S*|cuda-drivers\S*"
-    r"|nvidia-xconfig\S*|libnvidia-(cfg|fbc|gpucomp)"
-    r"|libcuda1|libnvidia-ml1|libnvidia-ml|nvidia-alternative|firmware-nvidia-gsp|xorg-x11-drv-nvidia\S*"
-    r"|nvidia-dkms-\S+|nvidia-compute-utils-\S+|nvidia-firmware-\S+|libnvidia-(compute|cfg1)-\S+|linux-(modules|objects|signatures)-nvidia-\S+"
+    r"|nvidia-xconfig\S*|libnvidia-(cfg|fbc|gpucomp|ml)|xorg-x11-drv-nvidia\S*"
     r"|nvidia-x11-drv\S*|akmod-nvidia\S*|dkms-nvidia\S*"
     r"|nvidia-open(-[0-9]+)?|libnvidia-nscq\S*|nvidia-imex\S*|libnvsdm\S*)$"
 )
@@ -79,12 +77,11 @@ SERVICES = (
 # (github.com/NVIDIA/k8s-driver-manager, cmd/driver-manager/main.go), and the older github.com/Mellanox/nv_peer_memory.
 DEPENDENTS = ("nvidia_peermem", "nv_peer_mem", "nvidia_fs", "gdrdrv")
 RECORD = "/opt/deeplearning/etc/nvidia-driver-%s.json"
-RECORDS = ("before", "dcgm_before", "held", "headers", "packages_before", "working_versions")
+RECORDS = ("before", "dcgm_before", "headers", "packages_before", "working_versions")
 FILES = {
     "settings": "/etc/modprobe.d/deeplearning-nouveau.conf",
     "unit": "/etc/systemd/system/nvidia-persistenced.service",
     "stream": "/etc/dnf/modules.d/nvidia-driver.module",
-    "grub": "/usr/sbin/update-grub",
     "installing": "/opt/deeplearning/etc/nvidia-driver-unfinished",
     "leaving": "/opt/deeplearning/etc/nvidia-driver-leaving",
 }
@@ -129,14 +126,11 @@ class Host(object):
 
     def packages(self):
         """Installed versions by name, of packages of kernels, of their headers, of the driver, and of DCGM."""
-        if self.family() == "RedHat":
-            answer = self.run(["rpm", "-qa", "--qf", "%{NAME} %|EPOCH?{%{EPOCH}:}|%{VERSION}-%{RELEASE}\\n"])
-        else:
-            answer = self.run(["dpkg-query", "-W", "-f", "${Package} ${Version} ${db:Status-Status}\\n"])
+        answer = self.run(["rpm", "-qa", "--qf", "%{NAME} %|EPOCH?{%{EPOCH}:}|%{VERSION}-%{RELEASE}\\n"])
         kinds = {}, {}, {}, {}
         for line in (answer or "").splitlines():
             words = line.split()
-            if len(words) < 2 or words[2:] not in ([], ["installed"]):
+            if len(words) != 2:
                 continue
             patterns = (KERNEL_PACKAGES, HEADER_PACKAGES, DRIVER_PACKAGES, DCGM_PACKAGES)
             for pattern, kind in zip(patterns, kinds):
@@ -153,17 +147,6 @@ class Host(object):
 
     def locks(self, versions):
         """The package manager's lock list, whether its plugin honours it, and the lines that pin these versions."""
-        if self.family() != "RedHat":
-            held_packages = (self.run(["apt-mark", "showhold"]) or "").split()
-            return {
-                "manager": "apt",
-                "file": None,
-                "plugin": True,
-                "lines": sorted(versions),
-                "held": sorted(held_packages),
-                "file_exists": True,
-                "ours": False,
-            }
         manager = "dnf" if self.exists("/usr/bin/dnf") else "yum"
         directory = "/etc/dnf/plugins" if manager == "dnf" else "/etc/yum/pluginconf.d"
         settings = self.text(directory + "/versionlock.conf") or ""
@@ -181,7 +164,6 @@ class Host(object):
             "ours": OUR_LOCKS in (self.text(directory + "/versionlock.list") or ""),
             "plugin": re.search(r"^enabled\s*=\s*(1|true)", settings, re.M | re.I) is not None,
             "lines": lines,
-            "held": [],
         }
 
     def modules(self, releases):
@@ -259,17 +241,12 @@ class Host(object):
 
     def initramfs(self, release):
         """Paths inside a kernel's initramfs that matter here; None if there is no image."""
-        if self.exists("/boot/initramfs-%s.img" % release):
-            output = self.run(["lsinitrd", self.root + "/boot/initramfs-%s.img" % release])
-        elif self.exists("/boot/initrd.img-%s" % release):
-            output = self.run(["lsinitramfs", self.root + "/boot/initrd.img-%s" % release])
-        else:
+        if not self.exists("/boot/initramfs-%s.img" % release):
             return None
-        names = re.findall(r"(\S*(?:/nouveau\.ko\S*|modprobe\.d/\S+\.conf))$", output or "", re.M)
+        output = self.run(["lsinitrd", self.root + "/boot/initramfs-%s.img" % release])
         return {
             "readable": bool(output),
-            "nouveau": any("/nouveau.ko" in name for name in names),
-            "settings": sorted(os.path.basename(name) for name in names if "modprobe.d" in name),
+            "nouveau": re.search(r"/nouveau\.ko\S*$", output or "", re.M) is not None,
         }
 
     def free(self, path):

@@ -11,16 +11,14 @@ module: remove_packages
 short_description: Remove packages together with the dependencies that only they needed
 description:
   - The modules of the package managers either leave dependencies behind or clean up the whole system.
-  - With apt, what can be removed automatically before the removal stays; only what becomes so is removed too.
 options:
   names: {description: Packages to remove; one that is not installed is none to remove, type: list, elements: str, required: true}
   refuse_if_required: {description: Refuse if other installed packages need them; otherwise those go too, type: bool, default: false}
-  manager: {description: The host's package manager, type: str, choices: [dnf, yum, apt], required: true}
+  manager: {description: The host's package manager, type: str, choices: [dnf, yum], required: true}
 """
 
 RETURN = r"""
 removed: {description: Packages that were asked for and installed, type: list, returned: always}
-dependencies: {description: Packages that nobody else needed (apt), type: list, returned: always}
 """
 
 import os
@@ -50,19 +48,11 @@ REMOVE = {
         "--setopt=clean_requirements_on_remove=1",
         "remove",
     ],
-    "apt": ["apt-get", "--assume-yes", "--quiet", "-o", "DPkg::Lock::Timeout=120", "purge"],
 }
-SIMULATE = ["apt-get", "--simulate", "--quiet", "purge"]
-UNNEEDED = ["apt-get", "--simulate", "--quiet", "autoremove"]
-
-
-def automatic(simulated):
-    """Package names in what apt-get says it would remove, without their architecture."""
-    return [name.split(":")[0] for name in re.findall(r"^(?:Remv|Purg) (\S+)", simulated, re.M)]
 
 
 def variables():
-    return dict(os.environ, LC_ALL="C", DEBIAN_FRONTEND="noninteractive")
+    return dict(os.environ, LC_ALL="C")
 
 
 class Refused(Exception):
@@ -115,35 +105,15 @@ class Packages(object):
 
     def installed(self, names):
         """Those of the names that are installed."""
-        installed_names = []
-        for name in names:
-            if self.manager == "apt":
-                answer = self.ask(["dpkg-query", "-W", "-f", "${db:Status-Status}", name])
-                states = ("installed", "config-files", "half-installed", "unpacked")
-                is_installed = answer.status == 0 and answer.output in states
-            else:
-                is_installed = self.ask(["rpm", "--quiet", "-q", name]).status == 0
-            installed_names += [name] if is_installed else []
-        return installed_names
+        return [name for name in names if self.ask(["rpm", "--quiet", "-q", name]).status == 0]
 
     def needing(self, names):
         """Installed packages that need these, and would go with them."""
-        if self.manager != "apt":
-            answer = self.ask(["rpm", "--erase", "--test"] + names)
-            return sorted(set(re.findall(r"is needed by \(installed\) (\S+)", answer.output + answer.error)))
-        known_names = set(names + automatic(self.run(UNNEEDED)))
-        return [name for name in automatic(self.run(SIMULATE + names)) if name not in known_names]
+        answer = self.ask(["rpm", "--erase", "--test"] + names)
+        return sorted(set(re.findall(r"is needed by \(installed\) (\S+)", answer.output + answer.error)))
 
     def remove(self, names):
-        """Removes them; answers with the dependencies that went as well."""
-        if self.manager != "apt":
-            self.run(REMOVE[self.manager] + names)
-            return []
-        targets = set(names + automatic(self.run(UNNEEDED)) + automatic(self.run(SIMULATE + names)))
-        orphans = [name for name in automatic(self.run(SIMULATE + ["--auto-remove"] + names)) if name not in targets]
-        # One transaction, which ends also if this module is killed. After two, a killed one's orphans would be some that were unneeded before.
-        self.run(REMOVE["apt"] + names + orphans)
-        return orphans
+        self.run(REMOVE[self.manager] + names)
 
 
 def main():
@@ -156,7 +126,6 @@ def main():
         supports_check_mode=True,
     )
     packages = Packages(module.params["manager"])
-    dependencies = []
     try:
         names = packages.installed(module.params["names"])
         needing = packages.needing(names) if names and module.params["refuse_if_required"] else []
@@ -166,10 +135,10 @@ def main():
                 "requesting it, and run again." % (", ".join(names), ", ".join(needing))
             )
         if names and not module.check_mode:
-            dependencies = packages.remove(names)
+            packages.remove(names)
     except Refused as problem:
         module.fail_json(msg=str(problem))
-    module.exit_json(changed=bool(names), removed=names, dependencies=dependencies)
+    module.exit_json(changed=bool(names), removed=names)
 
 
 if __name__ == "__main__":

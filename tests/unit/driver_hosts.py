@@ -9,12 +9,9 @@ from hadoop_dl.data.driver_packages import Request
 
 OLD, NEW = "5.14.0-427.13.1.el9_4.x86_64", "5.14.0-427.18.1.el9_4.x86_64"
 LOCKS: dict[str, Any] = {"manager": "dnf", "file": "/etc/dnf/plugins/versionlock.list", "file_exists": True}
-LOCKS |= {"ours": True, "plugin": True, "lines": ["nvidia-smi-0:1-1.*"], "held": []}
-APT: dict[str, Any] = {**LOCKS, "manager": "apt", "file": None, "ours": False, "lines": []}
-RECORDS: dict[str, Any] = dict.fromkeys(
-    ("before", "dcgm_before", "held", "headers", "packages_before", "working_versions")
-)
-FILES = dict.fromkeys(("settings", "unit", "stream", "grub", "installing", "leaving"), False)
+LOCKS |= {"ours": True, "plugin": True, "lines": ["nvidia-smi-0:1-1.*"]}
+RECORDS: dict[str, Any] = dict.fromkeys(("before", "dcgm_before", "headers", "packages_before", "working_versions"))
+FILES = dict.fromkeys(("settings", "unit", "stream", "installing", "leaving"), False)
 ANSWER: dict[str, Any] = {
     "family": "RedHat",
     "distribution": "rhel",
@@ -48,8 +45,7 @@ ANSWER: dict[str, Any] = {
     "files": FILES,
     "signing": None,
 }
-DEBIAN: dict[str, Any] = {"family": "Debian", "distribution": "debian", "major": "12", "locks": APT}
-DEBIAN |= {"files": {**FILES, "grub": True}}
+DEBIAN: dict[str, Any] = {"family": "Debian", "distribution": "debian", "major": "12"}
 INPUTS: dict[str, Any] = {
     "host": "data1",
     "state": "present",

@@ -30,11 +30,8 @@ class Host:
         self.files: dict[str, str] = {}
         self.ring: set[str] = set()
         self.fails: dict[str, str] = {}  # module: message
-        self.prints = ""  # of a module that fails
         self.asked: list[list[str]] = []
         self.modules: list[tuple[str, dict[str, Any]]] = []
-        self.simulated = ""  # what apt-get says it would do
-        self.apt_hangs = False  # apt-get runs into its limit
         self.imports = ""  # the key that dnf takes in before it fails
         self.unsigned: list[dict[str, str]] = []  # enabled repositories with gpgcheck off
         self.queries = 0  # how often it was asked for them
@@ -62,17 +59,8 @@ class Host:
             return {"stdout": "".join(lines), "rc": 0}
         if argv[:2] == ["rpm", "--erase"]:
             self.ring.discard(argv[-1])
-        if argv[:2] == ["find", "/etc/apt/keyrings"]:
-            return {"stdout": "\n".join(path for path in self.files if path.startswith(argv[1])), "rc": 0}
         if argv[:3] == ["rpm", "--query", "--all"]:
             return {"stdout": "\n".join(self.ring), "rc": 0}
-        if argv[0] == "grep":
-            names = [path for path, content in self.files.items() if argv[-2] in content and path.startswith(argv[-1])]
-            return {"stdout": "\n".join(names), "rc": 0 if names else 1}
-        if argv[0] == "apt-get":
-            if self.apt_hangs:
-                raise AnsibleActionFail(f"{argv[0]} did not end within {seconds} s.")
-            return {"stdout": self.simulated, "stderr": "", "rc": 0}
         if argv[0] == "cat":
             return {"stdout": self.files.get(argv[1], ""), "rc": 0}
         return {"stdout": "", "stderr": "", "rc": 0 if argv[-1] in self.ring else 1}
@@ -99,7 +87,7 @@ class Host:
         self.modules.append((name, args))
         if name in self.fails:
             self.ring |= {self.imports} - {""}
-            return {"failed": True, "msg": self.fails[name], "stdout": self.prints}
+            return {"failed": True, "msg": self.fails[name]}
         if name == "file" and args["state"] == "absent":
             return {"changed": self.files.pop(args["path"], None) is not None}
         if name == "yum_repository":
@@ -260,79 +248,6 @@ def test_a_repository_without_a_key_is_refused() -> None:
         define(Host(), "cuda", key="")
 
 
-UNKNOWN_REASON = "Failed to update apt cache: unknown reason"
-BAD_SIGNATURE = """\
-Err:1 http://mirror01/cuda / InRelease
-  The following signatures couldn't be verified because the public key is not available: NO_PUBKEY A4B469963BF863CC
-Reading package lists...
-"""
-
-
-@pytest.mark.parametrize(
-    ("reason", "simulated", "hangs", "words"),
-    [
-        ("NO_PUBKEY A4B469963BF863CC", "", False, "NO_PUBKEY A4B469963BF863CC"),
-        (UNKNOWN_REASON, BAD_SIGNATURE, False, "A4B469963BF863CC"),  # apt itself names the key
-        (UNKNOWN_REASON, "", True, "apt-get did not end within"),
-    ],
-)
-def test_a_source_that_apt_cannot_read_is_removed_again_with_the_reason(
-    reason: str, simulated: str, hangs: bool, words: str
-) -> None:
-    host = Host()
-    host.fails["apt"], host.simulated, host.apt_hangs = reason, simulated, hangs
-    with pytest.raises(AnsibleActionFail, match=f"(?s){words}.*The source was removed again") as error:
-        apt(host, "cuda")
-    assert "Reading package lists" not in str(error.value)
-    assert host.files == {}
-
-
-def apt(host: Host, name: str, key: str = "site.key", **args: Any) -> dict[str, Any]:
-    source = {"manager": "apt", "url": "http://mirror01/deb", "key": key, **args}
-    return host.run("signed_repository", name=f"deeplearning-{name}", **source)
-
-
-def signed_by(host: Host) -> list[str]:
-    definitions = [content for path, content in host.files.items() if path.endswith(".sources")]
-    return [line for content in definitions for line in content.splitlines() if line.startswith("Signed-By: ")]
-
-
-def test_roles_that_share_a_source_of_apt_sign_it_with_one_file_or_apt_refuses_them_all() -> None:
-    host = Host()
-    apt(host, "cuda")
-    apt(host, "cudnn")
-    assert len(signed_by(host)) == 2
-    assert len(set(signed_by(host))) == 1
-
-
-def test_a_key_of_apt_goes_with_the_last_source_that_it_signs() -> None:
-    host = Host()
-    apt(host, "cuda")
-    apt(host, "cudnn")
-    apt(host, "cuda", state="absent")
-    assert [host.files.get(line.split()[1]) for line in signed_by(host)] == ["site.key"]
-    apt(host, "cudnn", state="absent")
-    assert host.files == {}
-
-
-def test_another_key_for_a_source_of_apt_leaves_nothing_of_the_first() -> None:
-    host = Host()
-    apt(host, "cuda")
-    apt(host, "cuda", key="other.key")
-    assert sorted(host.files.values())[-1] == "other.key"
-    assert "site.key" not in host.files.values()
-
-
-def test_a_source_that_is_taken_back_leaves_the_others_their_key() -> None:
-    host = Host()
-    apt(host, "cuda")
-    before = dict(host.files)
-    host.fails["apt"] = "404 Not Found"
-    with pytest.raises(AnsibleActionFail, match="The source was removed again"):
-        apt(host, "cudnn", url="http://mirror01/other")
-    assert host.files == before
-
-
 @pytest.mark.parametrize("args", [{"name": "cuda", "manager": "dnf"}, {"name": "deeplearning-x", "manager": "zypper"}])
 def test_misuse_says_what_is_needed(args: dict[str, str]) -> None:
     words = r"signed_repository needs a name that begins with deeplearning-.*found"
@@ -362,45 +277,6 @@ def test_a_refused_transaction_leaves_no_key_that_it_brought() -> None:
     with pytest.raises(AnsibleActionFail, match="Nothing was installed"):
         install(host)
     assert host.ring == {trusted("site.key")}
-
-
-def test_with_apt_a_failure_names_what_dpkg_and_the_package_said() -> None:
-    host = Host()
-    host.fails["apt"] = "E: Sub-process /usr/bin/dpkg returned an error code (1)"
-    host.prints = """Setting up a (1.2-1) ...
-Error! Bad return status for module build on kernel: 6.1.0-31-amd64 (x86_64)
-dpkg: error processing package a (--configure):
- installed a package post-installation script subprocess returned error exit status 10
-"""
-    words = r"but apt reports: Error! Bad return .* dpkg: error processing package a"
-    with pytest.raises(AnsibleActionFail, match=words) as error:
-        install(host, manager="apt")
-    assert "error exit status 10 E: Sub-process" in str(error.value)
-    assert "Setting up" not in str(error.value)
-
-
-SIMULATED = """Inst linux-image-5.10.0-30-amd64 (5.10.218-1 Debian:11.10 [amd64])
-Inst libxnvctrl0 [535.54.03-1] (535.104.05-1 mirror01 [amd64])
-Conf linux-image-5.10.0-30-amd64 (5.10.218-1 Debian:11.10 [amd64])
-Remv nvidia-driver-libs:amd64 [535.54.03-1]
-"""
-
-
-def test_with_apt_a_transaction_that_would_touch_others_is_refused() -> None:
-    host = Host()
-    host.simulated = SIMULATED
-    words = r"A 1.2 .* linux-image-5.10.0-30-amd64, nvidia-driver-libs .*data1.* Nothing was installed"
-    with pytest.raises(AnsibleActionFail, match=words):
-        install(host, manager="apt", exclude=["linux-image-*", "nvidia-driver*"])
-    assert host.modules == []
-    assert host.asked[-1][-1] == "a=1.2-*"
-
-
-@pytest.mark.parametrize("exclude", [[], ["kernel"]])
-def test_with_apt_a_transaction_that_touches_no_others_is_made(exclude: list[str]) -> None:
-    host = Host()
-    host.simulated = SIMULATED
-    assert install(host, manager="apt", exclude=exclude)["changed"]
 
 
 UNSIGNED = [{"name": "site", "file": "/etc/yum.repos.d/site.repo"}, {"name": "made", "file": ""}]
@@ -448,12 +324,6 @@ def test_a_role_asks_a_host_once_which_repositories_check_no_signatures(
     assert options == [[f"--disablerepo={name}" for name in unsigned_names]] * 2
 
 
-def test_apt_is_not_asked_because_it_refuses_unsigned_packages_itself() -> None:
-    host = Host()
-    install(host, manager="apt", repository=apt(host, "cuda")["repository"])
-    assert host.queries == 0
-
-
 @pytest.mark.parametrize("manager", ["dnf", "yum"])
 def test_a_package_that_only_an_unsigned_repository_has_is_refused_with_its_name(manager: str) -> None:
     host = Host()
@@ -498,7 +368,7 @@ def test_the_holder_of_a_lock_that_was_taken_in_between_is_named() -> None:
         install(host)
 
 
-@pytest.mark.parametrize("manager", ["dnf", "yum", "apt"])
+@pytest.mark.parametrize("manager", ["dnf", "yum"])
 def test_an_installation_waits_for_the_lock_and_then_names_its_holder(
     manager: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,11 +13,9 @@ from typing import Any
 import driver_hosts
 import gpu_host_info
 import pytest
-import yaml
 
 from hadoop_dl.data.driver_packages import COMPANION, Rpms, packages_of
 from hadoop_dl.data.driver_work import driver_work
-from hadoop_dl_dev.demo import gpu_debs
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 SPECS = REPOSITORY / "demo" / "gpu" / "specs"
@@ -37,12 +35,6 @@ def packages(major: str, version: str, installed: Any = (), **inputs: Any) -> Rp
         driver=driver_hosts.installed(inputs.pop("installed_version", None), installed),
     )
     return packages_of(driver_hosts.request(version=version, **inputs), host)
-
-
-def debian_packages(**inputs: Any) -> Rpms:
-    kernels = {"needed": ["6.1.0-28-amd64"], "headers": {}}
-    host = driver_hosts.host(kernels=kernels, **driver_hosts.DEBIAN)
-    return packages_of(driver_hosts.request(version="535.261.03", **inputs), host)
 
 
 def named(major: str, version: str, **inputs: Any) -> list[str]:
@@ -274,40 +266,11 @@ def test_dcgm_changes_beside_its_driver_and_only_what_this_role_installed_leaves
     assert [name for name in removal_work.removal.packages if name in packages] == own_packages
 
 
-def debian() -> list[dict[str, Any]]:
-    """The fixture packages of Debian 12."""
-    descriptions, package_names = (
-        yaml.safe_load((SPECS.parent / f"{name}.yml").read_text(encoding="utf-8")) for name in ("debian", "packages")
-    )
-    return list(gpu_debs.packages(descriptions, package_names["debian12"]))
-
-
-def test_the_fixtures_of_debian_have_every_package_that_is_named() -> None:
-    fixtures, driver = debian(), debian_packages()
-    names = [part["name"] for part in [*driver.parts(), *driver.headers()]] + list(driver.unversioned)
-    assert set(names) - {package["name"] for package in fixtures} == set()
-    # The role pins what comes of these sources: all parts of a driver are of one version.
-    drivers = [package for package in fixtures if package["source"] == "nvidia-graphics-drivers"]
-    assert {package["version"] for package in drivers} == {"535.216.01-1", "535.261.03-1"}
-
-
-def test_every_dependency_of_a_debian_fixture_is_a_fixture_of_the_same_version() -> None:
-    packages = debian()
-    capabilities = {deb["name"] for deb in packages}
-    capabilities |= {word.split()[0] for deb in packages for word in deb.get("provides", "").split(",") if word.strip()}
-    for deb in packages:
-        for dependency in filter(None, deb.get("depends", "").split(",")):
-            assert {choice.split()[0] for choice in dependency.split("|")} & capabilities, (deb["name"], dependency)
-            assert f"= {deb['driver']}" in dependency or " (= " not in dependency
-
-
-@pytest.mark.parametrize(
-    ("family", "kernel"), [("RedHat", "kernel-core"), ("RedHat", "kernel"), ("Debian", "linux-image-6.1.0-31-amd64")]
-)
-def test_headers_never_come_with_another_kernel(family: str, kernel: str) -> None:
-    patterns = (debian_packages() if family == "Debian" else packages("9", "535.261.03")).excluded
+@pytest.mark.parametrize("kernel", ["kernel-core", "kernel"])
+def test_headers_never_come_with_another_kernel(kernel: str) -> None:
+    patterns = packages("9", "535.261.03").excluded
     assert any(fnmatch.fnmatchcase(kernel, pattern) for pattern in patterns)
-    assert not any(fnmatch.fnmatchcase("linux-headers-6.1.0-31-amd64", pattern) for pattern in patterns)
+    assert not any(fnmatch.fnmatchcase("kernel-devel", pattern) for pattern in patterns)
 
 
 DOCS = (REPOSITORY / "docs" / "operate" / "gpu_packages.md").read_text(encoding="utf-8")
@@ -350,14 +313,3 @@ def test_the_page_has_the_packages_of_each_branch_and_no_others(
         name for name in external_names - nvidias if not any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
     }
     assert other_names == other_packages - patterns - BESIDE | external_names & BESIDE
-
-
-def test_the_page_has_the_packages_of_debian() -> None:
-    by_name, with_it, other_packages = row("Debian 12", "535")
-    kinds = [debian_packages(module=module) for module in ("proprietary", "open")]
-    assert by_name == {name for kind in kinds for name in (*kind.kmods(), *kind.packages(), *kind.unversioned)}
-    fixtures = {entry["name"]: entry for entry in debian()}
-    drivers = {name for name, entry in fixtures.items() if entry["source"] == "nvidia-graphics-drivers"}
-    assert with_it == drivers - by_name
-    other_names = {name for name in fixtures if not name.startswith("linux-")} - drivers - by_name
-    assert other_packages - {"linux-headers-…"} == other_names

@@ -11,7 +11,7 @@ import pytest
 import python_files
 import yaml
 from ansible_programs import tasks_in
-from driver_hosts import APT, DEBIAN, NEW, OLD, host, module, request
+from driver_hosts import NEW, OLD, host, module, request
 
 from hadoop_dl.data import driver_state
 from hadoop_dl.data.driver_problems import ARGUMENTS
@@ -118,17 +118,9 @@ def test_a_module_that_is_wrong_is_built_again_and_refused_if_it_stays(
     assert len(problems) == (not right)
 
 
-@pytest.mark.parametrize(
-    ("module", "changes", "name"),
-    [
-        ("proprietary", {}, "nvidia"),
-        ("open", {}, "nvidia-open"),
-        ("proprietary", DEBIAN, "nvidia-current"),
-        ("open", DEBIAN, "nvidia-current-open"),
-    ],
-)
-def test_modules_are_built_for_the_kernels_that_may_run(module: str, changes: dict[str, Any], name: str) -> None:
-    (built, _) = state({"module": module}, **changes).builds
+@pytest.mark.parametrize(("module", "name"), [("proprietary", "nvidia"), ("open", "nvidia-open")])
+def test_modules_are_built_for_the_kernels_that_may_run(module: str, name: str) -> None:
+    (built, _) = state({"module": module}).builds
     assert built["argv"] == ["dkms", "install", "-m", name, "-v", "550.54.15", "-k", OLD, "--force"]
 
 
@@ -197,7 +189,7 @@ def test_under_secure_boot_the_signer_is_told(monkeypatch: pytest.MonkeyPatch) -
     assert '"signer": "other"' in problem
 
 
-IMAGE = {"readable": True, "nouveau": True, "settings": []}
+IMAGE = {"readable": True, "nouveau": True}
 BOTH = list(ARGUMENTS)
 
 
@@ -210,7 +202,6 @@ BOTH = list(ARGUMENTS)
         ({"boot_arguments": {}, "kernels": {"installed": []}}, []),  # a container
         ({"boot_arguments": {OLD: BOTH}, "initramfs": {OLD: IMAGE, NEW: None}}, [f"but these do: {OLD}. Rebuild"]),
         ({"boot_arguments": {OLD: BOTH}, "initramfs": {OLD: {**IMAGE, "nouveau": False}}}, []),
-        ({**DEBIAN, "initramfs": {OLD: IMAGE}}, []),
     ],
 )
 def test_nouveau_is_in_no_boot_entry_and_no_initramfs(changes: dict[str, Any], words: list[str]) -> None:
@@ -227,27 +218,9 @@ def test_arguments_are_set_where_a_boot_entry_lacks_one(entries: dict[str, list[
     assert state(boot_arguments=entries).sets_arguments is sets
 
 
-def test_dnf_locks_lines_and_holds_nothing() -> None:
-    locks = {"file": "/etc/dnf/plugins/versionlock.list", "lines": ["nvidia-smi-0:1-1.*"], "hold": [], "record": []}
-    assert driver_state.locks(host(), host()) == locks
-
-
-@pytest.mark.parametrize(
-    ("only", "held", "recorded", "hold", "record"),
-    [
-        (None, [], None, ["linux-image-1", "nvidia-smi"], ["linux-image-1", "nvidia-smi"]),
-        (["linux-image-1"], [], None, ["linux-image-1"], ["linux-image-1"]),  # while packages come
-        (None, ["linux-image-1"], None, ["linux-image-1", "nvidia-smi"], ["nvidia-smi"]),  # the site held the kernel
-        (["nvidia-smi"], ["nvidia-smi"], ["linux-image-1"], ["nvidia-smi"], ["linux-image-1"]),  # after a failure
-    ],
-)
-def test_apt_holds_what_is_installed_and_the_role_records_what_the_site_did_not_hold(
-    only: list[str] | None, held: list[str], recorded: list[str] | None, hold: list[str], record: list[str]
-) -> None:
-    before = host(**{**DEBIAN, "locks": {**APT, "held": held}})
-    lines = ["linux-image-1", "nvidia-smi"]
-    now = host(**{**DEBIAN, "locks": {**APT, "lines": lines}, "records": {"held": recorded}})
-    assert driver_state.locks(now, before, only) == {"file": "", "lines": lines, "hold": hold, "record": record}
+def test_what_is_installed_is_locked_in_the_managers_list() -> None:
+    locks = {"file": "/etc/dnf/plugins/versionlock.list", "lines": ["nvidia-smi-0:1-1.*"]}
+    assert driver_state.locks(host()) == locks
 
 
 FAILED = {"failed": True, "rc": 1, "cmd": ["sh", "x.run"], "stderr": "ERROR:  no\nspace", "stdout": ""}

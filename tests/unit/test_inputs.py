@@ -184,7 +184,6 @@ HARMFUL: dict[str, list[Any]] = {
     ],
     "cuda_package_versions": [{"8": "8.0.61"}, {"8.0": "newest"}],
     "cuda_runfiles": [{"8.0": {"file": "https://me:pw@x/cuda.run", "sha256": SHA256}}],
-    "nvidia_driver_repository_suite": ["", "bookworm; id"],
     "nvidia_driver_runfile": ["ftp://x/driver.run"],
     "nvidia_driver_upgrade_checks": [["everything_works"]],
     "environment_root": ["/opt"],

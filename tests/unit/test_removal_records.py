@@ -44,7 +44,7 @@ RECORDS = {
     "roles/mirror/tasks/remove.yml": "etc/mirror.json: directories and whether the account was there before; manifest.json and set.json",
     "roles/nvidia_driver/tasks/accept.yml": OWN_NAME,
     "roles/nvidia_driver/tasks/main.yml": OWN_NAME,
-    "roles/nvidia_driver/tasks/package.yml": "the module of the other kind, which Debian's packages do not replace",
+    "roles/nvidia_driver/tasks/package.yml": OWN_NAME,
     "roles/nvidia_driver/tasks/remove.yml": "etc/nvidia-driver-packages-before.json, -headers.json and -before.json: what the host had",
     "roles/nvidia_driver/tasks/remove_settings.yml": "etc/nvidia-driver-before.json; settings by fixed names",
     "roles/nvidia_driver/tasks/runfile.yml": "etc/nvidia-driver-before.json",

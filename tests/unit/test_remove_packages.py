@@ -1,4 +1,4 @@
-"""remove_packages: what goes with a package, and what stays because it was unneeded before."""
+"""remove_packages: what goes with a package, and whose lock is waited for."""
 
 import pytest
 import remove_packages
@@ -6,7 +6,7 @@ from ansible.module_utils.hadoop_dl_host import processes
 
 
 class Programs:
-    """Answers programs: first word and last word decide; says what ran."""
+    """Answers programs: the first word decides; says what ran."""
 
     def __init__(self, **answers):
         self.answers = {name: list(value) for name, value in answers.items()}
@@ -14,34 +14,9 @@ class Programs:
 
     def __call__(self, argv, seconds, environment):
         self.ran.append(argv)
-        words = {"rpm": "rpm", "dpkg-query": "dpkg-query", "autoremove": "autoremove", "--auto-remove": "simulated"}
-        kind = next((kind for word, kind in words.items() if word in argv), "remove")
-        answers = self.answers.get(kind, [(0, "", "")])
+        answers = self.answers.get("rpm" if argv[0] == "rpm" else "remove", [(0, "", "")])
         status, output, error = answers.pop(0) if len(answers) > 1 else answers[0]
         return processes.Answer(status, output, error, status is None, "it did not end" if status is None else None)
-
-
-def removed(module):
-    return [argv[argv.index("purge") + 1 :] for argv in module.ran if "purge" in argv and "--simulate" not in argv]
-
-
-# Of apt 2.6.1, for a package whose dependency nobody else needs.
-BEFORE = "Remv old-kernel [5.1]\n"
-WITH_IT = "Purg nvidia-smi [535]\nPurg libnvidia-ptxjitcompiler1 [535]\nPurg nvidia-support:amd64 [1] [x]\nPurg old-kernel [5.1]\n"
-
-
-def test_apt_takes_what_becomes_unneeded_and_nothing_that_was_so_before():
-    """In one transaction: it goes on without its caller. After two, the rest of one that was killed between them would look unneeded before."""
-    module = Programs(autoremove=[(0, BEFORE, "")], simulated=[(0, WITH_IT, "")])
-    orphans = remove_packages.Packages("apt", module).remove(["nvidia-smi"])
-    assert orphans == ["libnvidia-ptxjitcompiler1", "nvidia-support"]
-    assert removed(module) == [["nvidia-smi", *orphans]]
-
-
-def test_apt_has_nothing_more_to_do_where_nothing_becomes_unneeded():
-    module = Programs(autoremove=[(0, "", "")], simulated=[(0, "Purg cuda-toolkit-12-2 [12.2]\n", "")])
-    assert remove_packages.Packages("apt", module).remove(["cuda-toolkit-12-2"]) == []
-    assert removed(module) == [["cuda-toolkit-12-2"]]
 
 
 @pytest.mark.parametrize("manager", ["dnf", "yum"])
@@ -54,40 +29,28 @@ def test_rpm_managers_clean_up_themselves(manager):
     assert any("clean_requirements_on_remove" in word for word in argv)
 
 
-@pytest.mark.parametrize(
-    ("manager", "answers", "found"),
-    [
-        ("apt", {"dpkg-query": [(0, "installed", ""), (0, "config-files", ""), (1, "", "no packages found")]}, 2),
-        ("dnf", {"rpm": [(0, "", ""), (1, "", ""), (1, "", "")]}, 1),
-    ],
-)
-def test_what_is_not_installed_is_not_removed(manager, answers, found):
-    assert len(remove_packages.Packages(manager, Programs(**answers)).installed(["a", "b", "c"])) == found
+def test_what_is_not_installed_is_not_removed():
+    programs = Programs(rpm=[(0, "", ""), (1, "", ""), (1, "", "")])
+    assert remove_packages.Packages("dnf", programs).installed(["a", "b", "c"]) == ["a"]
 
 
 NEEDED = "error: Failed dependencies:\n\tlibcudnn.so.8()(64bit) is needed by (installed) libnvinfer8-8.6.1-1.x86_64\n"
-SIMULATED = "Purg libcudnn8 [8.9.7.29-1+cuda12.2]\nPurg libnvinfer8:amd64 [8.6.1]\nRemv old-kernel [5.1]\n"
 
 
 @pytest.mark.parametrize(
-    ("manager", "answers", "needing"),
-    [
-        ("dnf", {"rpm": [(1, "", NEEDED)]}, ["libnvinfer8-8.6.1-1.x86_64"]),
-        ("yum", {"rpm": [(0, "", "")]}, []),
-        ("apt", {"remove": [(0, SIMULATED, "")], "autoremove": [(0, "Remv old-kernel [5.1]\n", "")]}, ["libnvinfer8"]),
-        ("apt", {"remove": [(0, "Purg libcudnn8 [8.9]\n", "")], "autoremove": [(0, "", "")]}, []),
-    ],
+    ("manager", "answer", "needing"),
+    [("dnf", (1, "", NEEDED), ["libnvinfer8-8.6.1-1.x86_64"]), ("yum", (0, "", ""), [])],
 )
-def test_what_others_need_is_told(manager, answers, needing):
-    module = Programs(**answers)
+def test_what_others_need_is_told(manager, answer, needing):
+    module = Programs(rpm=[answer])
     assert remove_packages.Packages(manager, module).needing(["libcudnn8"]) == needing
-    assert all("--test" in argv or "--simulate" in argv for argv in module.ran)
+    assert all("--test" in argv for argv in module.ran)
 
 
 def test_a_failure_says_the_command_and_its_words():
-    module = Programs(remove=[(100, "", "E: Held packages were changed")], autoremove=[(0, "", "")])
-    with pytest.raises(remove_packages.Refused, match="status 100: E: Held packages"):
-        remove_packages.Packages("apt", module).remove(["libcuda1"])
+    module = Programs(remove=[(1, "", "Error: No packages marked for removal.")])
+    with pytest.raises(remove_packages.Refused, match="status 1: Error: No packages marked"):
+        remove_packages.Packages("dnf", module).remove(["libcuda1"])
 
 
 @pytest.mark.parametrize("manager", ["dnf", "yum"])

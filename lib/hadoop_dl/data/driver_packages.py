@@ -90,9 +90,6 @@ class Rpms:
     request: Request
     host: GpuHost
     lock_plugin = "python3-dnf-plugin-versionlock"
-    unversioned: ClassVar[tuple[str, ...]] = ()
-    # Patterns of the driver's own packages, of which another version may not have all.
-    related: ClassVar[tuple[str, ...]] = ()
     # Kernel packages that no transaction of the role may touch; headers are installed and locked by it.
     excluded: ClassVar[tuple[str, ...]] = (
         "kernel",
@@ -293,52 +290,5 @@ class Rpms7(Rpms):
         return "request a version that it has, or install this one with nvidia_driver_source: runfile"
 
 
-class Debs(Rpms):
-    """Debian's section non-free."""
-
-    lock_plugin = ""
-    unversioned = ("nvidia-persistenced", "nvidia-modprobe")  # Debian gives them versions of their own
-    related = ("libnvidia-*",)
-    excluded = ("linux-image-*",)
-
-    @property
-    def fabric_names(self) -> tuple[str, str]:
-        return (f"nvidia-fabricmanager-{self.request.branch}", "nvidia-fabricmanager")
-
-    def kmods(self) -> list[str]:
-        return [{"proprietary": "nvidia-kernel-dkms", "open": "nvidia-open-kernel-dkms"}[self.request.module]]
-
-    def other_kmods(self) -> list[str]:
-        alternatives = ("nvidia-kernel-dkms", "nvidia-open-kernel-dkms")
-        return [name for name in alternatives if name not in self.kmods() and name in self.host.driver.packages]
-
-    def companions(self) -> list[str]:
-        return []
-
-    def packages(self) -> list[str]:
-        return ["nvidia-smi", "libcuda1", "libnvidia-ml1", "nvidia-kernel-support"]
-
-    def replaced(self) -> list[str]:
-        return []
-
-    def required(self) -> list[str | Pinned]:
-        return []
-
-    def remedy(self) -> str:
-        return "request a version that it has"
-
-    @staticmethod
-    def header(kernel: str) -> Pinned:
-        return {"kernel": kernel, "name": f"linux-headers-{kernel}", "version": ""}
-
-    def header_names(self) -> list[str]:
-        return [header["name"] for header in self.headers()]
-
-    def dkms_name(self) -> str:
-        return {"open": "nvidia-current-open", "proprietary": "nvidia-current"}[self.request.module]
-
-
 def packages_of(request: Request, host: GpuHost) -> Rpms:
-    if host.family == "Debian":
-        return Debs(request, host)
     return (Rpms7 if host.major == "7" else Rpms)(request, host)

@@ -16,16 +16,10 @@ SPACE_MB = {"/usr": 2000, "/boot": 200, "/var": 1000}  # what an installation ta
 
 
 def system_problems(request: Request, host: GpuHost) -> Iterator[str]:
-    if host.distribution != "debian" if host.family == "Debian" else host.major not in ("7", "8", "9"):
+    if host.family != "RedHat" or host.major not in ("7", "8", "9"):
         yield (
-            f"The driver's packages are known on RHEL 7, 8, 9 and Debian, but {request.host} is {host.distribution} {host.major}. Install the "
+            f"The driver's packages are known on RHEL 7, 8 and 9, but {request.host} is {host.distribution} {host.major}. Install the "
             "driver there by its own means, and set nvidia_driver_version: none. Nothing was changed."
-        )
-    elif request.kernel_moves and host.family != "RedHat":
-        yield (
-            f"playbooks/upgrade_kernel.yml changes the kernel of RHEL 7, 8 and 9, but {request.host} is {str(host.distribution).capitalize()} "
-            f"{host.major}. Run this again with --limit '!{request.host}'. On that host apt-mark unhold the kernel, install linux-image and "
-            "linux-headers of the new one with apt, run playbooks/gpu.yml, which builds the driver's module for it, and reboot. Nothing was changed."
         )
 
 
@@ -37,7 +31,7 @@ def request_problems(request: Request, host: GpuHost) -> Iterator[str]:
             "https://www.nvidia.com/en-us/drivers/nvidia-license/ and set nvidia_license_accepted: true (the role alone: nvidia_driver_license_accepted)."
         )
     yield from branch_problems(request, host)
-    compiled = host.family == "RedHat" and numbers(host.major or "") >= (8,)
+    compiled = numbers(host.major or "") >= (8,)
     if request.build == "precompiled" and not (compiled and request.source == "package"):
         yield (
             "nvidia_driver_build: precompiled requires packages of the module for RHEL 8 and 9, but "
@@ -48,12 +42,10 @@ def request_problems(request: Request, host: GpuHost) -> Iterator[str]:
             "nvidia_driver_fabric_manager_enabled requires the fabric manager's package of the driver's own version, but nvidia_driver_source: "
             f"runfile contains none. Set nvidia_driver_source: package for {request.host} ({host.nvswitches} NVSwitches)."
         )
-    packages = host.family == "RedHat" and request.source == "package"
-    if request.dcgm_version and not (packages and request.from_branch("450")):
+    if request.dcgm_version and not (request.source == "package" and request.from_branch("450")):
         yield (
-            f"nvidia_driver_dcgm_version requires RHEL, packages and a driver of branch 450 or later, but {request.host} is {host.distribution} "
-            f"{host.major} with nvidia_driver_source: {request.source} and driver {request.version}. Install DCGM there by its own means, and "
-            "remove the input."
+            f"nvidia_driver_dcgm_version requires packages and a driver of branch 450 or later, but {request.host} has nvidia_driver_source: "
+            f"{request.source} and driver {request.version}. Install DCGM there by its own means, and remove the input."
         )
     if request.source == "runfile" and not (request.runfile and re.fullmatch("[0-9a-f]{64}", request.runfile_sha256)):
         yield (
@@ -105,11 +97,6 @@ def host_problems(request: Request, host: GpuHost, packages: Rpms, replaces: boo
         yield (
             f"The versions of kernel and driver are locked with {host.locks.manager} versionlock, but its plugin is missing or disabled on "
             f"{request.host}. Add {packages.lock_plugin} to the mirror, install it, and run this again."
-        )
-    if host.family == "Debian" and not host.files.grub and not host.container:
-        yield (
-            f"{' '.join(ARGUMENTS)} must be on the kernel's command line, but {request.host} has no update-grub. Add it in the boot loader's own way, "
-            "and give update-grub to this role as a script that does so."
         )
     for path, required_mb in SPACE_MB.items() if driver.version != request.version else ():
         if (free := host.disk_free_mb.get(path) or 0) < required_mb:

@@ -120,8 +120,6 @@ def without_arguments(host: GpuHost) -> list[str]:
 
 
 def nouveau_problems(request: Request, host: GpuHost) -> Iterator[str]:
-    if host.family != "RedHat":
-        return
     images = [kernel for kernel, image in host.initramfs.items() if image and image.nouveau]
     if images:
         yield (
@@ -166,25 +164,9 @@ def boot_problems(request: Request, host: GpuHost) -> Iterator[str]:
         )
 
 
-class Locks(TypedDict):
-    """file: the list that pins lines, of dnf and yum. hold: packages that apt holds; record: all that this role held."""
-
-    file: str
-    lines: list[str]
-    hold: list[str]
-    record: list[str]
-
-
-def locks(host: GpuHost, before: GpuHost, only: Sequence[str] | None = None) -> Locks:
-    """How what is installed is locked. before: what the site held before this run is its own. only: apt holds no others."""
-    held_packages = [] if host.locks.file else [name for name in host.locks.lines if only is None or name in only]
-    own_locks = {*(host.records.held or ()), *(name for name in held_packages if name not in before.locks.held)}
-    return {
-        "file": host.locks.file or "",
-        "lines": list(host.locks.lines),
-        "hold": held_packages,
-        "record": sorted(own_locks),
-    }
+def locks(host: GpuHost) -> dict[str, Any]:
+    """How what is installed is locked: the list of dnf or yum, and this project's lines in it."""
+    return {"file": host.locks.file, "lines": list(host.locks.lines)}
 
 
 def installer_problem(request: Request, task_result: Mapping[str, Any], free: str, kernels: Sequence[str]) -> str:

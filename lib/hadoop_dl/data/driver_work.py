@@ -22,7 +22,7 @@ class Check:
 
 @dataclass(frozen=True)
 class Transaction:
-    """What the solver must find a way for, before anything changes. leaving: what leaves in it, or may; exclude: what it must not touch."""
+    """What the solver must find a way for, before anything changes. leaving: what leaves in it; exclude: what it must not touch."""
 
     title: str
     packages: tuple[str | Pinned, ...]
@@ -47,10 +47,9 @@ class Headers:
 
 @dataclass(frozen=True)
 class Installation:
-    """One transaction. removed_first: what leaves before it (apt); leaving: what leaves in it (dnf, yum); exclude: what it must not touch."""
+    """One transaction. leaving: what leaves in it; exclude: what it must not touch."""
 
     packages: tuple[str | Pinned, ...]
-    removed_first: tuple[str, ...]
     leaving: tuple[str, ...]
     exclude: tuple[str, ...]
 
@@ -71,9 +70,9 @@ class Removal:
 
 @dataclass(frozen=True)
 class Work:
-    """problems: nothing is done if there is one. replaces: an installed driver goes for another one; lifts_locks: or DCGM changes. unlock:
-    packages that apt may change again. original: what the host has before the first change, if that is not known yet. arguments: of every
-    kernel. working: the versions to go back to."""
+    """problems: nothing is done if there is one. replaces: an installed driver goes for another one; lifts_locks: or DCGM changes.
+    original: what the host has before the first change, if that is not known yet. arguments: of every kernel. working: the versions to
+    go back to."""
 
     problems: tuple[str, ...]
     replaces: bool
@@ -84,7 +83,6 @@ class Work:
     original: Original | None
     headers: Headers
     signs: bool
-    unlock: tuple[str, ...]
     installation: Installation
     kernel_packages: tuple[Pinned, ...]
     installer: tuple[InstallerRun, ...]
@@ -113,12 +111,10 @@ def driver_work(request: Request, host: GpuHost) -> Work:
         original=None if host.files.settings else original(host),
         headers=Headers(tuple(packages.headers()), tuple(packages.header_names()), packages.excluded),
         signs=present and bool(request.signing_key) and request.build == "dkms",
-        unlock=tuple(unlocked(request, host)),
         installation=Installation(
-            packages=(*packages.parts(), *packages.unversioned, *packages.dcgm()),
-            removed_first=tuple(packages.other_kmods()) if host.locks.manager == "apt" else (),
+            packages=(*packages.parts(), *packages.dcgm()),
             leaving=(*packages.replaced(), *packages.dcgm_leaving()),
-            exclude=packages.excluded if host.locks.manager != "apt" else (),  # apt holds the kernel instead
+            exclude=packages.excluded,
         ),
         kernel_packages=kernel_names(packages),
         installer=tuple(installer_runs(request, host, full)),
@@ -167,13 +163,8 @@ def installs_kernel(request: Request, host: GpuHost) -> bool:
 
 def transactions(request: Request, host: GpuHost, packages: Rpms, replaces: bool) -> Iterator[Transaction]:
     if installs_packages(request, host, packages, replaces):
-        names: tuple[str | Pinned, ...] = (
-            *packages.headers(),
-            *packages.parts(),
-            *packages.unversioned,
-            *packages.dcgm(),
-        )
-        leaving = (*packages.replaced(), *packages.dcgm_leaving(), *packages.related)
+        names: tuple[str | Pinned, ...] = (*packages.headers(), *packages.parts(), *packages.dcgm())
+        leaving = (*packages.replaced(), *packages.dcgm_leaving())
         yield Transaction(f"Driver {request.version}", names, leaving, packages.excluded)
     if installs_kernel(request, host):
         yield Transaction(f"Kernel {request.kernel}", kernel_names(packages), (), ("*nvidia*",))
@@ -192,12 +183,6 @@ def original(host: GpuHost) -> Original:
 def working_versions(host: GpuHost) -> gpu_host.Versions:
     """The versions to go back to: of an upgrade that did not end, what worked before it."""
     return host.records.working_versions or gpu_host.Versions(host.driver.version, host.kernels.running)
-
-
-def unlocked(request: Request, host: GpuHost) -> list[str]:
-    """The driver's packages; for a removal also what the role held. A removal that was killed has removed some."""
-    held_packages = [name for name in host.records.held or () if name in host.locks.held]
-    return list(dict.fromkeys([*host.driver.packages, *(held_packages if request.state == "absent" else ())]))
 
 
 def installer_runs(request: Request, host: GpuHost, full: bool) -> list[InstallerRun]:

@@ -33,15 +33,14 @@ class Kernels:
 
 @dataclass(frozen=True)
 class Locks:
-    """`lines` pin what is installed; `held` is what apt holds now; `ours`: the list has lines of this project."""
+    """`lines` pin what is installed; `ours`: the list has lines of this project."""
 
-    manager: Literal["dnf", "yum", "apt"]
-    file: Path | None
+    manager: Literal["dnf", "yum"]
+    file: Path
     file_exists: bool
     ours: bool
     plugin: bool
     lines: tuple[Line, ...]
-    held: tuple[Word, ...]
 
 
 @dataclass(frozen=True)
@@ -84,7 +83,6 @@ class Image:
 
     readable: bool
     nouveau: bool
-    settings: tuple[Said, ...]
 
 
 @dataclass(frozen=True)
@@ -109,7 +107,6 @@ class Records:
 
     before: Original | None
     dcgm_before: tuple[Word, ...] | None
-    held: tuple[Word, ...] | None
     headers: tuple[Word, ...] | None
     packages_before: tuple[Word, ...] | None
     working_versions: Versions | None
@@ -117,13 +114,12 @@ class Records:
 
 @dataclass(frozen=True)
 class Files:
-    """Files that exist: settings of the role, a unit of the persistence daemon, dnf's state of the driver's module, update-grub, marks of
-    what did not end."""
+    """Files that exist: settings of the role, a unit of the persistence daemon, dnf's state of the driver's module, marks of what did not
+    end."""
 
     settings: bool
     unit: bool
     stream: bool
-    grub: bool
     installing: bool
     leaving: bool
 

@@ -253,10 +253,8 @@ class HostAction(ActionBase):
 
     def unsigned_repositories(self, manager: str) -> list[dict[str, str]]:
         """The host's repositories that are not used: from which a package would be installed unchecked, also as a dependency, and those that the site's
-        package_repositories does not name. Name and file of each. apt refuses unsigned packages itself.
+        package_repositories does not name. Name and file of each.
         """
-        if manager == "apt":
-            return []
         allowed = self._templar.template(self.variables.get("package_repositories"))
         answer = self.module("package_repositories_info", manager=manager, **({"allowed": allowed} if allowed else {}))
         repositories: list[dict[str, str]] = answer["unsigned"]

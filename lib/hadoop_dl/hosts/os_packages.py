@@ -1,12 +1,10 @@
-"""The commands that the GPU layer's roles give to dnf, yum and apt, and messages from their output.
+"""The commands that the GPU layer's roles give to dnf and yum, and messages from their output.
 
 Pure functions: the action plugins signed_repository and pinned_packages run the commands and modules on the host.
 """
 
 from __future__ import annotations
 
-import fnmatch
-import hashlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,18 +12,16 @@ from typing import Any
 
 from hadoop_dl.data.versions import numbers, upstream
 
-MANAGERS = ("dnf", "yum", "apt")
+MANAGERS = ("dnf", "yum")
 PLACES = ("/", "/usr", "/var", "/boot")  # where a transaction needs space
 
-# What each manager, rpm or dpkg prints. dnf: dnf/base.py (_sig_check_pkg), rpm: lib/rpmprob.c, apt: apt-pkg/acquire-item.cc,
-# apt-private/private-download.cc, dpkg and everything else: strerror(ENOSPC).
+# What each manager or rpm prints. dnf: dnf/base.py (_sig_check_pkg), rpm: lib/rpmprob.c, everything else: strerror(ENOSPC).
 WRONG_KEY = re.compile(
-    r"gpg signature|gpg keys? |public key|NOKEY|no_pubkey|not signed|cannot be authenticated|unauthenticated packages"
-    r"|signature(s)? .*(verif|invalid)|failed to fetch gpg key|invalid signature",
+    r"gpg signature|gpg keys? |public key|NOKEY|not signed|signature(s)? .*(verif|invalid)|failed to fetch gpg key|invalid signature",
     re.I,
 )
 NO_SPACE = re.compile(
-    r"no space left on device|more space needed on the|needs \d+\s?[KMG]i?B more space|enough free space|Errno 28", re.I
+    r"no space left on device|more space needed on the|needs \d+\s?[KMG]i?B more space|Errno 28", re.I
 )
 
 
@@ -63,13 +59,10 @@ class Package:
             return any(numbers(upstream(version)) >= numbers(upstream(self.least)) for version in versions)
         return any(re.match(rf"(\d+:)?{re.escape(self.version)}(-|$)", version) for version in versions)
 
-    def spec(self, manager: str) -> str:
-        """The name by which the package manager's module installs exactly this version."""
-        if not self.version:
-            return self.name
-        if manager != "apt":
-            return f"{self.name}-{self.version}"
-        return f"{self.name}={self.version}{'*' if '-' in self.version else '-*'}"
+    @property
+    def spec(self) -> str:
+        """The name by which dnf and yum install, and rpm finds, exactly this version."""
+        return f"{self.name}-{self.version}" if self.version else self.name
 
 
 @dataclass(frozen=True)
@@ -93,8 +86,6 @@ class Source:
     def ask(self, packages: Sequence[Package]) -> list[str]:
         """The command that lists every version of the packages, those behind a version lock too."""
         names = list(dict.fromkeys(name for package in packages for name in package.names))
-        if self.manager == "apt":
-            return ["apt-cache", "madison", *names]
         # --assumeyes: a repository whose metadata is signed asks whether its key may be taken.
         unlocked = "--disableplugin=versionlock"
         if self.manager == "dnf":
@@ -145,16 +136,13 @@ def packages_of(items: Sequence[Any]) -> list[Package]:
 def offers(output: str) -> dict[str, list[str]]:
     """Read what the command printed: every version by the package's name.
 
-    "name.arch  3:535.104.05-1.el9  repo" of dnf and yum (which break long lines after the name); "name | 535.261.03-1 | repo" of
-    apt-cache.
+    "name.arch  3:535.104.05-1.el9  repo"; dnf and yum break long lines after the name.
     """
     offered_versions: dict[str, list[str]] = {}
-    joined = re.sub(r"\n[ \t]+(?![^\n]*\|)", " ", output)  # apt-cache indents short names
-    for line in joined.splitlines():
-        match = re.match(r"\s*([^\s|]+)\s*\|?\s*([^\s|]+)\s*\|?\s*\S+", line)
+    for line in re.sub(r"\n[ \t]+", " ", output).splitlines():
+        match = re.match(r"(\S+)\.\S+\s+(\S+)\s+\S+", line)
         if match and re.match(r"(\d+:)?\d", match[2]):
-            name = match[1] if "|" in line else match[1].rpartition(".")[0]
-            versions = offered_versions.setdefault(name, [])
+            versions = offered_versions.setdefault(match[1], [])
             if match[2] not in versions:
                 versions.append(match[2])
     return offered_versions
@@ -223,74 +211,9 @@ def failure(
     )
 
 
-def unreadable(source: Source, message: str, *, host: str, key: str = "") -> str:
-    """Why apt could not read the sources after this project's was added."""
-    output = " ".join(message.split()).rstrip(".")
-    signed = (
-        f" The source must be signed with the key {source.key}{f' ({key})' if key else ''}."
-        if WRONG_KEY.search(message) and source.key
-        else ""
-    )
-    if not source.url:
-        return f"apt cannot read the package sources of {host}: {output}. Correct them (apt-get update shows it), and run this again."
-    return (
-        f"apt cannot read {source.url} on {host}: {output}.{signed} The source was removed again. If the host has this repository "
-        "already (Signed-By differs), leave the role's repository_url empty."
-    )
-
-
-@dataclass(frozen=True)
-class RepositoryFiles:
-    """Where the host keeps a repository: its definition and its key."""
-
-    definition: str
-    key: str
-
-
-def apt_update(definition: str) -> list[str]:
-    """Read apt's sources again, or the one in this file alone; lists of the others stay."""
-    options = (
-        [f"Dir::Etc::sourcelist={definition}", "Dir::Etc::sourceparts=-", "APT::Get::List-Cleanup=0"]
-        if definition
-        else []
-    )
-    return ["apt-get", "update", "-q", *(word for option in options for word in ("-o", option))]
-
-
-def definitions(name: str) -> tuple[str, ...]:
-    """Every file that can define the repository."""
-    return (f"/etc/yum.repos.d/{name}.repo", f"/etc/apt/sources.list.d/{name}.sources")
-
-
 def rpm_key(name: str) -> str:
     """The file that holds the key of a repository of rpm."""
     return f"/etc/pki/rpm-gpg/RPM-GPG-KEY-{name}"
-
-
-def apt_key(key: str) -> str:
-    """The file that holds this key of the controller: one for all roles, because apt refuses every source where two files sign the same one.
-
-    apt tells armoured keys (.asc) from binary ones (.gpg) by their names.
-    """
-    kind = "gpg" if re.search(r"[.]k?gpg$", key) else "asc"
-    return f"/etc/apt/keyrings/deeplearning-{hashlib.sha256(key.encode()).hexdigest()[:12]}.{kind}"
-
-
-def signed_by(source: str) -> str:
-    """The key's file in a source that apt_source wrote; empty if there is none."""
-    match = re.search(r"^Signed-By: (/\S+)$", source, re.M)
-    return match[1] if match else ""
-
-
-def sources_signed_by(key_file: str) -> list[str]:
-    """The command that lists this project's sources of apt that a key's file signs."""
-    grep = ["grep", "--recursive", "--files-with-matches", "--fixed-strings", "--include=deeplearning-*.sources"]
-    return [*grep, key_file, "/etc/apt/sources.list.d"]
-
-
-def keys_of_apt() -> list[str]:
-    """The command that lists this project's keys of apt."""
-    return ["find", "/etc/apt/keyrings", "-name", "deeplearning-*", "-type", "f"]
 
 
 def trusted_before(key: str) -> str:
@@ -298,36 +221,9 @@ def trusted_before(key: str) -> str:
     return f"{key}.trusted-before"
 
 
-def repository_files(name: str, manager: str, key: str) -> RepositoryFiles:
-    rpm, apt = definitions(name)
-    if manager != "apt":
-        return RepositoryFiles(rpm, rpm_key(name))
-    return RepositoryFiles(apt, apt_key(key))
-
-
-def apt_source(url: str, suite: str, key_file: str) -> str:
-    """The source in deb822 form; suite: "/" or a suite and its components."""
-    first, *components = suite.split()
-    lines = ["Types: deb", f"URIs: {url}", f"Suites: {first}"]
-    lines += [f"Components: {' '.join(components)}"] if components else []
-    return "\n".join([*lines, f"Signed-By: {key_file}", ""])
-
-
 def show_key(path: str) -> list[str]:
     """The command that key_lines reads. RHEL 7's gpg 2.0 does not know --show-keys; every gpg shows a file that it is given."""
     return ["gpg", "--batch", "--with-colons", "--with-fingerprint", path]
-
-
-def simulate(packages: Sequence[Package], *, downgrade: bool = False) -> list[str]:
-    """The command by which apt prints what it would do for these packages."""
-    options = ["--simulate", "--quiet", "--no-install-recommends", *(["--allow-downgrades"] if downgrade else [])]
-    return ["apt-get", *options, "install", *(package.spec("apt") for package in packages)]
-
-
-def touched(simulated: str, patterns: Sequence[str]) -> list[str]:
-    """The packages among these patterns that apt would install, change or remove."""
-    names = [name.split(":")[0] for name in re.findall(r"^(?:Inst|Remv|Purg) (\S+)", simulated, re.M)]
-    return sorted({name for name in names for pattern in patterns if fnmatch.fnmatchcase(name, pattern)})
 
 
 def flat(message: Any) -> list[str]:
@@ -335,11 +231,6 @@ def flat(message: Any) -> list[str]:
     if not message:
         return []
     return [str(part) for part in message] if isinstance(message, list) else [str(message)]
-
-
-def of_dpkg(output: str) -> list[str]:
-    """The lines of dpkg and of packages' scripts about a failure; apt's own message has dpkg's status alone."""
-    return [line.strip() for line in output.splitlines() if re.search(r"\berror\b", line, re.I)]
 
 
 def named_places(message: str) -> list[str]:

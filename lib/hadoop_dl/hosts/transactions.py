@@ -12,10 +12,9 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
-from hadoop_dl.hosts.os_packages import Package, Source, simulate, touched
+from hadoop_dl.hosts.os_packages import Package, Source
 
 LOCKS = {"dnf": "/etc/dnf/plugins/versionlock.list", "yum": "/etc/yum/pluginconf.d/versionlock.list"}
 # A solution that was declined (dnf/cli/cli.py, yum's cli.py), and nothing to do.
@@ -24,8 +23,6 @@ REASON = re.compile(r"^ ?(?:Error:|Problem|No match for argument|No package ).*(
 OWN_LOCKS = re.compile(r"^# BEGIN deeplearning .*?^# END deeplearning [^\n]*$", re.M | re.S)
 ROW = re.compile(r"^ (\S+)\s+(\S+)\s+((?:\d+:)?\d\S*)\s+\S+\s", re.M)
 DEPENDENT = ("Removing dependent packages", "Removing for dependencies")
-APT_REASON = re.compile(r"^(?: \S+ : .*(?:\n {2,}\S.*)*|E: .*)$", re.M)
-APT_HELD = re.compile(r"^The following held packages will be changed:\n((?: .*\n)+)", re.M)
 MOST_SAID = 700
 
 
@@ -33,7 +30,7 @@ def exchange(
     source: Source, packages: Sequence[Package], removals: Sequence[str], exclude: Sequence[str], *, solve: bool = False
 ) -> list[str]:
     """The command that removes packages and installs others in one transaction. solve: only solve it, locks of versions aside."""
-    specs = " ".join(package.spec(source.manager) for package in packages)
+    specs = " ".join(package.spec for package in packages)
     lines = [f"remove {' '.join(removals)}"] if removals else []
     lines += [f"install {specs}"]
     lines += [f"downgrade {specs}"] if solve and source.manager == "yum" else []  # its install leaves a newer version
@@ -113,43 +110,6 @@ def reported(source: Source, sentences: Sequence[str]) -> str:
     """The solver's sentences, shortened in the middle: which package lacks what is at the end of a long chain."""
     words = " ".join(dict.fromkeys(sentences)).rstrip(".")
     return f"{source.manager} reports: {words if len(words) <= MOST_SAID else f'{words[:400]} … {words[-280:]}'}"
-
-
-def simulation(packages: Sequence[Package], file: str, content: str) -> list[str]:
-    """The command by which apt solves a transaction as if this file of preferences had this content: with what it has now, two versions would have
-    the same priority. Holds are ignored, because the role lifts its own; it lists all of them."""
-    script = (
-        'd=$(mktemp -d) || exit; trap \'rm -rf "$d"\' EXIT; cp -R "${1%/*}/." "$d" && printf "%s\\n" "$2" >"$d/${1##*/}" && shift 2 && '
-        '"$@" -o Dir::Etc::PreferencesParts="$d"'
-    )
-    return ["sh", "-c", script, "sh", file, content, *simulate(packages), "-o", "APT::Ignore-Hold=true"]
-
-
-def apt_reasons(
-    source: Source, answer: Mapping[str, Any], *, leaving: Sequence[str], unheld: Sequence[str], exclude: Sequence[str]
-) -> Iterator[str]:
-    """Why the transaction must not or cannot be done; none if it can. leaving: patterns of what may be removed; unheld: what the role unlocks."""
-    output = str(answer["stdout"])
-    if answer["rc"] != 0:
-        all_output = f"{output}\n{answer['stderr']}"
-        sentences = [" ".join(sentence.split()) for sentence in APT_REASON.findall(all_output)]
-        yield reported(source, sentences or [" ".join(all_output.split()) or "nothing"])
-        return
-    removed = re.findall(r"^(?:Remv|Purg) ([^\s:]+)", output, re.M)
-    if foreign := [
-        package for package in removed if not any(fnmatch.fnmatchcase(package, name) for name in (*leaving, *unheld))
-    ]:
-        yield f"it would also remove installed packages that conflict with it or require what leaves: {', '.join(foreign)}"
-    holds = [
-        package
-        for block in APT_HELD.findall(output)
-        for package in block.split()
-        if package.partition(":")[0] not in unheld
-    ]
-    if holds:
-        yield f"apt has holds that are not of this project: {', '.join(holds)}"
-    if changed_packages := touched(output, exclude):
-        yield f"it would install, change or remove {', '.join(changed_packages)}"
 
 
 def problem(source: Source, reasons: Sequence[str], *, host: str, title: str) -> str:

@@ -98,9 +98,9 @@ def driver_problems(version: str, host: GpuHost, upgrade: bool) -> list[str]:
             "Secure Boot is on, so the host loads only modules that are signed with an enrolled key, but nvidia_driver_signing_key and "
             "nvidia_driver_signing_certificate name none. Enroll the site's key and set both, or turn Secure Boot off in the firmware."
         )
-    if facts.os.id != "debian" and facts.os.short not in ("el7", "el8", "el9"):
+    if facts.os.short not in ("el7", "el8", "el9"):
         problems.append(
-            f"the driver's packages are known on RHEL 7, 8, 9 and Debian, but the host has {facts.os.name}. "
+            f"the driver's packages are known on RHEL 7, 8 and 9, but the host has {facts.os.name}. "
             "Install the driver there by its own means, and set nvidia_driver_version: none."
         )
     return [
@@ -189,9 +189,8 @@ def kernel_warnings(version: str, facts: HostFacts, variables: Mapping[str, Any]
         )
     bare = [release for release in dict.fromkeys((running, boots)) if release and release not in facts.kernel.headers]
     if bare:
-        package = "linux-headers-" if facts.os.family == "Debian" else "kernel-devel-"
         sentences.append(
-            f"building the driver's module requires {', '.join(package + release for release in bare)}, which the host does not have: "
+            f"building the driver's module requires {', '.join(f'kernel-devel-{release}' for release in bare)}, which the host does not have: "
             "its repositories must have them. The kernel is not changed for it."
         )
     return sentences

@@ -257,11 +257,10 @@ def no_stack_for(compat: Compat, system: System | Unknown | None, stack: Mapping
         return f"No stack is made for {system.label}."
     releases = compat.rows("tensorflow", "releases")
     wheels = any(row["version"] == stack["tensorflow"] and row.get("and_cuda") for row in releases)
-    cuda = "CUDA as wheels (tensorflow[and-cuda])" if wheels else "CUDA and cuDNN installed by you"
-    driver = "" if system.key.startswith("debian") else " and the driver installed by you"
+    cuda = "CUDA as wheels (tensorflow[and-cuda]) and the driver" if wheels else "driver, CUDA and cuDNN"
     return (
-        f"No stack is made for {system.label}, and these playbooks install CUDA on RHEL 7, 8 and 9 only. "
-        f"It takes {cuda}{driver}."
+        f"No stack is made for {system.label}, and these playbooks install driver and CUDA on RHEL 7, 8 and 9 only. "
+        f"It takes {cuda} installed by you."
     )
 
 

@@ -5,15 +5,17 @@
 
 from __future__ import annotations
 
+import hashlib
 import sys
 import zipfile
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from hadoop_dl.cli import mirror
-from hadoop_dl_dev.demo import gpu_debs, images, signed_packages
+from hadoop_dl_dev.demo import images, signed_packages
 from hadoop_dl_dev.demo.images import CACHE, DATA, NAME, digest
 from hadoop_dl_dev.demo.shell import DemoError, run
 
@@ -32,7 +34,7 @@ OLD_PIP: dict[str, Any] = {
 
 def ensure(cache: Path = CACHE) -> Path:
     """The directory, made again when one of its sources changed."""
-    programs = [Path(__file__), Path(gpu_debs.__file__), Path(signed_packages.__file__)]
+    programs = [Path(__file__), Path(signed_packages.__file__)]
     files = [*SOURCE.iterdir(), *programs, DATA / "gpu/files/elf.py"]
     return signed_packages.made_once(cache / "engine-base", files, lambda top, target: fill(top, target, cache))
 
@@ -70,11 +72,39 @@ def make_repository(directory: Path, repository: Path, home: Path) -> None:
             file.parent.mkdir(parents=True, exist_ok=True)
             run(sys.executable, str(DATA / "gpu/files/elf.py"), "library", str(file), soname)
             (file.parent / soname).symlink_to(file.name)
-        patterns = ["*"] if package.get("libraries") else []
-        described = {"source": package["name"], **package, "files": patterns}
-        entries.append(gpu_debs.build(described, tree, directory / "debs", repository))
-    gpu_debs.write_index(entries, directory, repository, home)
+        entries.append(build(package, tree, repository))
+    write_index(entries, directory, repository, home)
     signed_packages.export_key(home, repository / "key.asc")
+
+
+def build(package: dict[str, Any], tree: Path, repository: Path) -> str:
+    """One package, and its entry in the repository's index."""
+    fields = {
+        "Package": package["name"],
+        "Version": package["version"],
+        "Architecture": "amd64",
+        "Maintainer": "Fixtures <fixtures@example.com>",
+        "Depends": package.get("depends"),
+        "Description": "Stand-in",
+    }
+    control = "".join(f"{key}: {value}\n" for key, value in fields.items() if value)
+    (tree / "DEBIAN").mkdir()
+    (tree / "DEBIAN/control").write_text(control, encoding="utf-8")
+    file = repository / f"{package['name']}_{package['version']}_amd64.deb"
+    run("dpkg-deb", "--root-owner-group", "-Zgzip", "--build", str(tree), str(file))
+    content = file.read_bytes()
+    return f"{control}Filename: ./{file.name}\nSize: {len(content)}\nSHA256: {hashlib.sha256(content).hexdigest()}\n"
+
+
+def write_index(entries: list[str], directory: Path, repository: Path, home: Path) -> None:
+    """Packages and InRelease, signed by the fixtures' key."""
+    index = "\n".join(entries).encode()
+    (repository / "Packages").write_bytes(index)
+    date = datetime.now(timezone.utc).strftime("%a, %d %b %Y %H:%M:%S UTC")
+    release = f"Date: {date}\nSHA256:\n {hashlib.sha256(index).hexdigest()} {len(index)} Packages\n"
+    (directory / "Release").write_text(release, encoding="utf-8")
+    sign = ["gpg", "--homedir", str(home), "--batch", "--local-user", signed_packages.KEY_NAME, "--clearsign"]
+    run(*sign, "--output", str(repository / "InRelease"), str(directory / "Release"))
 
 
 def main() -> int:

@@ -1,7 +1,7 @@
 """Fixture packages of the GPU layer: NVIDIA's file names, versions and dependencies without NVIDIA's files.
 
 `python -m hadoop_dl_dev.demo.gpu_packages el9` builds a signed repository for the stand-in el9, and a fixture .run file, and
-prints the directory; `debian12` a repository of Debian's. Specs and the list of versions are in demo/gpu.
+prints the directory. Specs and the list of versions are in demo/gpu.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 import yaml
 
-from hadoop_dl_dev.demo import gpu_debs, module_streams, signed_packages
+from hadoop_dl_dev.demo import module_streams, signed_packages
 from hadoop_dl_dev.demo.images import CACHE, DATA
 from hadoop_dl_dev.demo.shell import DemoError, print_path, run
 
@@ -47,9 +47,9 @@ def ensure(system: str, cache: Path = CACHE) -> Path:
     listed = yaml.safe_load((SOURCE / "packages.yml").read_text(encoding="utf-8"))
     if system not in listed or "kernels" not in listed[system]:
         raise DemoError(
-            f"Fixture packages exist for el7, el8, el9 and debian12, but {system!r} is requested. See demo/gpu/packages.yml."
+            f"Fixture packages exist for el7, el8 and el9, but {system!r} is requested. See demo/gpu/packages.yml."
         )
-    programs = [Path(__file__), *(Path(str(module.__file__)) for module in (gpu_debs, module_streams, signed_packages))]
+    programs = [Path(__file__), *(Path(str(module.__file__)) for module in (module_streams, signed_packages))]
     files = [path for path in [*SOURCE.rglob("*"), *programs] if path.is_file()]
     home = signed_packages.signing_key(cache / "gpg")
     return signed_packages.made_once(
@@ -58,20 +58,13 @@ def ensure(system: str, cache: Path = CACHE) -> Path:
 
 
 def fill(system: str, listed: dict[str, Any], top: Path, repository: Path, home: Path) -> None:
-    if "dist" in listed[system]:
-        make_rpms(system, listed, top, repository, home)
-    else:
-        gpu_debs.make(SOURCE, listed[system], top, repository, home)
-    signed_packages.write_keys(repository, home)
-
-
-def make_rpms(system: str, listed: dict[str, Any], directory: Path, repository: Path, home: Path) -> None:
     with ThreadPoolExecutor(2) as pool:
-        list(pool.map(lambda job: build(directory, repository, *job), enumerate(builds(listed, system))))
+        list(pool.map(lambda job: build(top, repository, *job), enumerate(builds(listed, system))))
     signed_packages.index(repository, home)
     if listed[system]["el"] != "7":
         module_streams.add(repository)
     write_runfiles(repository, listed[system]["drivers"])
+    signed_packages.write_keys(repository, home)
 
 
 def build(directory: Path, repository: Path, number: int, job: tuple[str, dict[str, str]]) -> None:
@@ -109,4 +102,4 @@ def write_runfiles(repository: Path, versions: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(print_path("gpu_packages", lambda: ensure(sys.argv[1]), "name el7, el8, el9 or debian12"))
+    sys.exit(print_path("gpu_packages", lambda: ensure(sys.argv[1]), "name el7, el8 or el9"))

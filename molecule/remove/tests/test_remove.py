@@ -13,7 +13,7 @@ import ansible_programs
 import pytest
 
 REPOSITORY = Path(__file__).resolve().parents[3]
-EL7, EL9, DEBIAN = NODES = "remove-el7", "remove-el9", "remove-debian12"
+EL7, EL9 = NODES = "remove-el7", "remove-el9"
 ENVIRONMENT = "/opt/deeplearning/envs/scenario-0123456789ab"
 STATE = REPOSITORY / "molecule" / "shared" / "host_state.py"
 CONFIRMED = ("-e", "remove_confirmed=true")
@@ -87,7 +87,7 @@ def test_it_shows_what_goes_and_changes_nothing(
     code, output = run(*option)
     assert code == status
     for words in (
-        "REMOVE: 3 of 3 hosts have something to remove",
+        "REMOVE: 2 of 2 hosts have something to remove",
         "scenario-0123456789ab (active)",
         "hdfs /apps/deeplearning/spark/pyspark-3.0.3-",
         "driver, CUDA 12.2, cuDNN 8.9.7.29, NCCL 2.18.5, gpu-check",
@@ -196,5 +196,5 @@ def test_the_same_command_ends_it_and_the_hosts_are_as_before() -> None:
 def test_again_there_is_nothing_to_remove() -> None:
     code, output = run(*CONFIRMED)
     assert code == 0
-    assert "REMOVE: 0 of 3 hosts have something to remove." in output
+    assert "REMOVE: 0 of 2 hosts have something to remove." in output
     assert "changed=1" not in output

@@ -1,7 +1,7 @@
 # -*- coding: utf-8 -*-
 """Who holds the package manager's lock. Python 2.7 and 3.
 
-For rpm's lock, dnf only fails; for its own, it waits without end; apt waits, and then does not say for whom.
+For rpm's lock, dnf only fails; for its own, it waits without end.
 """
 
 from __future__ import absolute_import, division, print_function
@@ -9,14 +9,13 @@ from __future__ import absolute_import, division, print_function
 import glob
 import os
 
-# RHEL, newer systems, and rpm as Debian builds it.
+# RHEL, newer systems, and rpm of the RHEL stand-ins.
 RPM_LOCKS = ("/var/lib/rpm/.rpm.lock", "/usr/lib/sysimage/rpm/.rpm.lock", "/root/.rpmdb/.rpm.lock")
-DPKG_LOCKS = ("/var/lib/dpkg/lock-frontend", "/var/lib/dpkg/lock")
 # A file with the number of the process that holds it; left by a process that was killed, it locks nothing.
 PID_FILES = ("/var/cache/dnf/*_lock.pid", "/var/lib/dnf/*_lock.pid", "/var/run/yum.pid")
 
 
-def holder(paths=RPM_LOCKS + DPKG_LOCKS, pid_files=PID_FILES, proc="/proc"):
+def holder(paths=RPM_LOCKS, pid_files=PID_FILES, proc="/proc"):
     """A clause about the process that holds one of these locks; empty if none does."""
     for path in sorted(sum((glob.glob(pattern) for pattern in pid_files), [])):
         try:

@@ -27,11 +27,7 @@ ENVIRONMENT = re.compile(r"^(\.removing-|\.link-)?(?P<name>.+-[0-9a-f]{12})(\.\d
 GPU = {
     "nvidia_driver": (
         "nvidia-driver",
-        [
-            "{root}/etc/nvidia-driver-*",
-            "/etc/modprobe.d/deeplearning-nouveau.conf",
-            "/etc/apt/keyrings/deeplearning-*",
-        ],
+        ["{root}/etc/nvidia-driver-*", "/etc/modprobe.d/deeplearning-nouveau.conf"],
     ),
     "cuda": ("cuda", ["{root}/etc/gpu-check-cuda.json", "/etc/profile.d/deeplearning-cuda.sh"]),
     "cudnn": ("cudnn", ["{root}/etc/gpu-check-cudnn.json"]),
@@ -51,7 +47,6 @@ BUILD_ROOT, PUBLISHED = "/var/lib/deeplearning-build", "/published/"  # if nothi
 ENGINE_RECORD = "etc/cdsw_engine.json"
 DEFINITIONS = (
     "/etc/yum.repos.d/deeplearning-%s.repo",
-    "/etc/apt/sources.list.d/deeplearning-%s.sources",
     "/etc/pki/rpm-gpg/RPM-GPG-KEY-deeplearning-%s",
     "/etc/pki/rpm-gpg/RPM-GPG-KEY-deeplearning-%s.trusted-before",
 )

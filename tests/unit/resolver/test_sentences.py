@@ -57,11 +57,12 @@ def test_each_step_runs_as_printed_or_is_a_line_of_the_inventory(line: str, caps
         ),
         (
             "resolve --os ubuntu-22.04 --gpu A100",
-            "No stack is made for Ubuntu 22.04, and these playbooks install CUDA on RHEL 7, 8 and 9 only. It takes CUDA as wheels",
+            "No stack is made for Ubuntu 22.04, and these playbooks install driver and CUDA on RHEL 7, 8 and 9 only. It takes CUDA "
+            "as wheels (tensorflow[and-cuda]) and the driver installed by you.",
         ),
         (
             "resolve --os debian-12 --gpu A100 tensorflow=2.10",
-            "It takes CUDA and cuDNN installed by you. Without a lock",
+            "It takes driver, CUDA and cuDNN installed by you. Without a lock",
         ),
         ("resolve --os ubuntu-22.04 --gpu none", "No stack is made for Ubuntu 22.04. Without a lock"),
         ("resolve --os rhel-7.9 --gpu P100 tensorflow=1.12", "No named stack meets this request. Without a lock"),

@@ -30,19 +30,6 @@ def test_the_module_is_for_the_kernel_of_the_next_boot(host, version, kernel):
     assert words[:2] == [version, kernel]
 
 
-def test_the_initramfs_of_the_kernel_carries_the_blacklist(host, kernel):
-    assert "etc/modprobe.d/deeplearning-nouveau.conf" in host.check_output(f"lsinitramfs /boot/initrd.img-{kernel}")
-
-
-@pytest.mark.parametrize("package", ["nvidia-kernel-dkms", "nvidia-smi", "libcuda1"])
-def test_packages_are_held(host, package):
-    assert package in host.check_output("apt-mark showhold").split()
-
-
-def test_the_kernel_is_held(host, kernel):
-    assert f"linux-image-{kernel}" in host.check_output("apt-mark showhold").split()
-
-
 def test_the_real_nvidia_smi_says_that_no_driver_runs(host):
     completed = host.run("nvidia-smi")
     assert completed.rc != 0
