@@ -9,8 +9,8 @@ import pytest
 from gpu_check.cli import results
 from gpu_check.questions import QUESTIONS
 from gpu_check_hosts import check, host
+from nvidia_smi import BRANCHES, PROGRAM, written
 from python_files import load
-from test_nvidia_smi_stand_in import BRANCHES, PROGRAM, written
 
 # In this process: a start of Python for each question would take most of the time. test_nvidia_smi_stand_in.py starts the program.
 STAND_IN = load(PROGRAM.resolve())

@@ -15,7 +15,7 @@ import pytest
 from ansible.module_utils.hadoop_dl_host import downloads
 from ansible_programs import LOCAL, play
 from certificates import authority
-from test_mirror_server import CONTENT, WHEEL, running
+from mirror_process import CONTENT, WHEEL, running
 
 
 @pytest.fixture(scope="module")

@@ -22,7 +22,7 @@ from faulty_server import serving
 from host_modules import run
 from interpreters import AS_ON_A_HOST, HOST_PYTHONS, UTILITIES
 from loopback import Quiet, served
-from test_mirror_server import running
+from mirror_process import running
 
 PROJECTS = ("six", "Keras_Preprocessing", "ruamel.base")
 
