@@ -31,7 +31,7 @@ REPOSITORY = Path(__file__).resolve().parents[3]
 DATA = REPOSITORY / "demo"
 CACHE = REPOSITORY / ".cache" / "demo"
 NAME = "hadoop-deeplearning"
-OF_CLUSTERS = ("el7", "el8", "el9", "el7-hadoop2", "el7-hadoop31")
+OF_CLUSTERS = ("el7", "el8", "el9", "el10", "el7-hadoop2", "el7-hadoop31")
 # A root file system of 1 GB with the packages it came from; the rest stays for whatever else runs here.
 MEMORY_FOR_BASE_MB = 6 * 1024
 DOCKERFILE = """\

@@ -8,6 +8,8 @@ from typing import Any
 
 import yaml
 
+from hadoop_dl.data.stacks import load_stack
+from hadoop_dl.plan.tensorboard import PROJECTS
 from hadoop_dl_dev.demo import artifacts, workbench
 from hadoop_dl_dev.demo.cluster import CA_BUNDLE, DEFAULT_NAME, KEYTAB, REALM, Cluster
 from hadoop_dl_dev.demo.kerberos import USER_KEYTAB
@@ -31,10 +33,12 @@ def write(cluster: Cluster) -> None:
 
     board = {"name": "demo", "directory": "hdfs:///user/analyst/model-spark", "user": "analyst", "port": 6100}
     board |= {"principal": f"analyst@{REALM}", "keytab": USER_KEYTAB} if cluster.kerberos else {}
+    lock = load_stack(cluster.stack).lock(load_stack(cluster.stack).pythons[0])
+    boards = [board] if PROJECTS & {entry.project for entry in lock.entries} else []  # TensorFlow 2.21 comes without it
     groups = {
         "masters": {"hosts": hosts(["master1"])},
         "data_nodes": {"hosts": hosts(cluster.data_hosts), "vars": {"gpu_count": 2}},
-        "edge_nodes": {"hosts": hosts(["edge1"]), "vars": {"gpu_count": 0, "tensorboard_services": [board]}},
+        "edge_nodes": {"hosts": hosts(["edge1"]), "vars": {"gpu_count": 0, "tensorboard_services": boards}},
         "mirror_host": {"hosts": hosts(["mirror1"])},
     }
     if cluster.cdsw:
