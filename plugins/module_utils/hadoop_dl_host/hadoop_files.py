@@ -83,10 +83,8 @@ class Reader(object):
         closed = place
         if self.data[place : place + 2] == b"</":  # not of <value/>, whose end is here
             closed = self.data.index(b">", place) + 1
-        elif path == ("configuration",):
-            raise Unusable("have <configuration> and </configuration>, but has <configuration/>")
         if path == ("configuration",):
-            self.end = place
+            self.end = place if closed > place else None  # of <configuration/>: it has no place for a property
         elif path == ("configuration", "property"):
             self.found[-1].end = closed
         elif len(path) == 3 and path[1] == "property":
@@ -130,8 +128,12 @@ def xml_with(data, name, raw):
     """The file with this <value> element for the property, which is added at the end; None removes the property."""
     reader = Reader(data).read()
     prop = effective(reader.found).get(name)
+    if prop is None and raw is None:
+        return data
+    if prop is None and reader.end is None:
+        raise Unusable("have <configuration> and </configuration>, but has <configuration/>")
     if prop is None:
-        return data if raw is None else inserted(data, reader.end, name, raw)
+        return inserted(data, reader.end, name, raw)
     if raw is None:
         start, end = whole_line(data, prop.start, prop.end)
         return data[:start] + data[end:]
