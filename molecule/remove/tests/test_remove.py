@@ -161,7 +161,7 @@ def test_named_parts_go_and_the_others_stay() -> None:
 @pytest.mark.parametrize(
     "task",
     [
-        "Remove every environment with the settings of Spark and Hadoop",
+        "environment : Remove every environment, Spark and their settings",
         "nvidia_driver : Remove the packages",
     ],
 )
