@@ -11,6 +11,7 @@ import errno
 import fcntl
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -23,7 +24,8 @@ PATIENCE = 20  # of them for GPUs that the executor before has not released yet
 PLACES = "/usr/bin:/usr/local/bin:/usr/local/nvidia/bin"  # of nvidia-smi, where PATH has none
 DEVICE = "/dev/nvidia%s"
 # Recovery actions after which new work may start (docs.nvidia.com/deploy/a100-gpu-mem-error-mgmt).
-USABLE = ("None", "N/A", "Drain P2P")
+USABLE = ("None", "N/A", "Not Supported", "Drain P2P")
+NO_RESET = ("No", "N/A", "Not Supported", "Requested functionality has been deprecated")
 OWN = "deeplearning-programs/gpus"  # the executor's GPUs, for the nvidia-smi beside it
 # Seconds of a clock that nobody sets. Python 2.7 has no time.monotonic; times(2) counts from the start of the system as well.
 clock = getattr(time, "monotonic", lambda: os.times()[4])
@@ -32,13 +34,14 @@ clock = getattr(time, "monotonic", lambda: os.times()[4])
 def device(gpu):
     """The device path of a GPU, or "" and why it is no GPU for a job: what nvidia-smi -x -q prints of one that is lost or waits for a reset."""
     minor = (gpu.findtext("minor_number") or "").strip()
-    if not minor.isdigit():
+    if not re.match(r"[0-9]{1,4}\Z", minor):
         return "", "has no minor number (%s)" % (minor or "nothing")
     action = (gpu.findtext("gpu_recovery_action") or "None").strip()
     if action not in USABLE:
         return "", "must be recovered first (%s)" % action
-    if (gpu.findtext("gpu_reset_status/reset_required") or "").strip() == "Yes":
-        return "", "must be reset first"
+    reset = (gpu.findtext("gpu_reset_status/reset_required") or "No").strip()
+    if reset not in NO_RESET:
+        return "", "must be reset first (%s)" % reset
     return DEVICE % minor, None
 
 
