@@ -35,7 +35,7 @@ def jobs() -> list[Job]:
         files = {title: body for title, _, body in (part.partition("\n") for part in parts)}
         streams = [files.pop(stream, "") for stream in ("stderr", "stdout")]
         logs = [(*re.split(" on |, ", title), body) for title, body in files.items()]
-        found.append(Job(name, first, hint, other == [], *streams, collected(*logs)))  # type: ignore[arg-type]
+        found.append(Job(name, first, hint, other == [], *streams, collected(*logs)))  # type: ignore[arg-type] # three parts each, by the form of the file
     return found
 
 

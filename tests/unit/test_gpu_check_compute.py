@@ -186,14 +186,22 @@ def test_a_convolution_that_fails_is_its_own_question(tmp_path):
 
 
 LISTED = "GPU 0: H100 (UUID: GPU-0)\n  MIG 3g.40gb Device 0: (UUID: MIG-0)\nGPU 1: H100 (UUID: GPU-1)\n"
-MIG = {"nvidia-smi -L": (0, LISTED), "nvidia-smi": (0, "0, Enabled\n1, Enabled\n")}
+PART = "  MIG 3g.40gb Device 0: (UUID: MIG-1)\n"
 
 
-@pytest.mark.parametrize(("seen", "outcome"), [(1, "PASS"), (0, "FAIL")])
-def test_a_process_sees_one_part_of_gpus_that_mig_divides(tmp_path, seen, outcome):
-    machine = with_tensorflow(host(tmp_path, gpus=2, answers=MIG), look(gpus=seen))
+@pytest.mark.parametrize(
+    ("listed", "seen", "outcome", "words"),
+    [
+        (LISTED + PART, 1, "PASS", ""),
+        (LISTED + PART, 0, "FAIL", ""),
+        (LISTED, 1, "FAIL", "MIG is on for GPU 1, which has no parts"),
+    ],
+)
+def test_a_process_sees_one_part_of_gpus_that_mig_divides(tmp_path, listed, seen, outcome, words):
+    answers = {"nvidia-smi -L": (0, listed), "nvidia-smi": (0, "0, Enabled\n1, Enabled\n")}
+    machine = with_tensorflow(host(tmp_path, gpus=2, answers=answers), look(gpus=seen))
     machine.named = ["tensorflow_lists_gpus"]
-    assert ask("tensorflow_lists_gpus", machine)[0] == outcome
+    check(ask("tensorflow_lists_gpus", machine), outcome, words)
 
 
 CUDA = {"ldconfig": (0, "\tlibcuda.so.1 (libc6,x86-64) => /usr/lib64/libcuda.so.1\n")}

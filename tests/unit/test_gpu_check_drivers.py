@@ -8,7 +8,7 @@ from io import StringIO
 import pytest
 from gpu_check.cli import results
 from gpu_check.questions import QUESTIONS
-from gpu_check_hosts import check, host
+from gpu_check_hosts import check, fails, host
 from nvidia_smi import BRANCHES, PROGRAM, written
 from python_files import load
 
@@ -112,6 +112,16 @@ def test_a_corrupted_inforom_is_a_question_of_its_own(tmp_path, branch):
     checks = asked(tmp_path, branch, gpu={"inforom.checksum_validation": "invalid"})
     check(checks.pop("inforom"), "FAIL", "0000:3B:00.0")
     assert [name for name, (outcome, _) in checks.items() if outcome == "FAIL"] == []
+
+
+def test_a_corrupted_inforom_is_named_if_its_field_has_no_value(tmp_path):
+    warning = "0000:3B:00.0, [N/A]\nWARNING: infoROM is corrupted at gpu 0000:3B:00.0\n"
+    fails("inforom", host(tmp_path, answers={"nvidia-smi": (14, warning)}), "corrupted at GPU 0000:3B:00.0")
+
+
+def test_a_gpu_that_is_silent_in_an_answer_is_a_failure(tmp_path):
+    machine = host(tmp_path, gpus=2, answers={"nvidia-smi": (0, "0, 0\n")})
+    fails("ecc_errors", machine, "must answer for each of the 2 GPUs that it lists, but did for 0 alone")
 
 
 @pytest.mark.parametrize(

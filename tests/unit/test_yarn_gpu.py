@@ -484,6 +484,15 @@ def test_a_site_without_masters_is_refused() -> None:
     assert yarn.site_problems([data(yarn_gpu=False)], [], ["data1"]) == []
 
 
+@pytest.mark.parametrize("wanted", [True, False])
+def test_a_resourcemanager_that_does_not_learn_of_gpus_is_refused(wanted: bool) -> None:
+    problems = yarn.site_problems([data(), master(yarn_gpu=wanted)], ["master1"], ["data1"])
+    assert [problem.startswith("yarn_gpu must be set for the group masters as well") for problem in problems] == (
+        [] if wanted else [True]
+    )
+    assert yarn.site_problems([data(yarn_gpu=False), master(yarn_gpu=False)], ["master1"], ["data1"]) == []
+
+
 QUEUE = "yarn.scheduler.capacity.root"
 QUEUES = {f"{QUEUE}.queues": "default, vision", f"{QUEUE}.default.capacity": "100", f"{QUEUE}.vision.capacity": "0"}
 LABEL = {"yarn_gpu_node_label": "gpu", "yarn_gpu_node_label_queues": {"root.vision": 100}}

@@ -75,7 +75,7 @@ def warnings(host: Host, stack: Stack) -> Iterator[str]:
     kafka = kafka_logins(load(), stack.data) if stack.data.get("kafka") else ""
     if kafka:
         yield (
-            f"the cluster requires Kerberos, but {kafka}. Where Kafka requires it too, read topics with Spark's Kafka source, and feed "
+            f"the cluster requires Kerberos, but {kafka}. If Kafka requires it too, read topics with Spark's Kafka source, and feed "
             "TensorFlow with them (docs/operate/kerberos.md)."
         )
     if logs_in(host):

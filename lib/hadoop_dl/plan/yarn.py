@@ -263,6 +263,12 @@ def site_problems(hosts: Sequence[Host], masters: Sequence[str], data_nodes: Seq
         for host in concerned
         if not masters
     ]
+    read = [host for host in hosts if host.name in masters and host.facts]
+    if concerned and read and not any(asked(host) for host in read):
+        problems.append(
+            f"yarn_gpu must be set for the group {MASTERS} as well, because the ResourceManager must know the resource first, but it is set for data "
+            "nodes alone. Set it for all (group_vars/all.yml)."
+        )
     master_labels = {host.variables.get("yarn_gpu_node_label") for host in hosts if host.name in masters}
     problems += [
         f"{host.name}: yarn_gpu_node_label must be that of the group {MASTERS} or empty, because its queues have one label, but is {label(host)}. Set it for all."

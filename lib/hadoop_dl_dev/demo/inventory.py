@@ -33,8 +33,9 @@ def write(cluster: Cluster) -> None:
 
     board = {"name": "demo", "directory": "hdfs:///user/analyst/model-spark", "user": "analyst", "port": 6100}
     board |= {"principal": f"analyst@{REALM}", "keytab": USER_KEYTAB} if cluster.kerberos else {}
-    lock = load_stack(cluster.stack).lock(load_stack(cluster.stack).pythons[0])
-    boards = [board] if PROJECTS & {entry.project for entry in lock.entries} else []  # TensorFlow 2.21 comes without it
+    stack = load_stack(cluster.stack)
+    projects = {entry.project for entry in stack.lock(stack.pythons[0]).entries}
+    boards = [board] if PROJECTS & projects else []  # TensorFlow 2.21 comes without it
     groups = {
         "masters": {"hosts": hosts(["master1"])},
         "data_nodes": {"hosts": hosts(cluster.data_hosts), "vars": {"gpu_count": 2}},

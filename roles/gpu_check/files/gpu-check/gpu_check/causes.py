@@ -68,10 +68,11 @@ def devices(host):
             "%s may not open %s: look at their rights (NVreg_DeviceFileMode), and at the container's device rules."
             % ("Users" if host.gives_up_root() else "This user", ", ".join(closed))
         )
-    if host.mig() and not host.parts():
+    bare = host.undivided()
+    if bare:
         texts.append(
             "MIG is on for GPU %s, which has no parts, so that CUDA finds nothing there: make some (nvidia-smi mig -cgi …), or turn it off (nvidia-smi -i %s -mig 0)."
-            % (", ".join(host.mig()), ",".join(host.mig()))
+            % (", ".join(bare), ",".join(bare))
         )
     for name in ("CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES"):
         if os.environ.get(name) in ("", "-1", "none", "void"):

@@ -65,7 +65,7 @@ def cuda_computes(host):
 
 def required_gpus(host, count, program, reason):
     """Fail unless a process sees the GPUs that are here; of those that MIG divides it sees one part."""
-    if host.mig() and 1 <= count <= max(1, host.count()):
+    if host.mig() and not host.undivided() and 1 <= count <= max(1, host.count()):
         return
     if count != host.count():
         reason = reason or " ".join(devices(host)) or MISSING

@@ -81,7 +81,9 @@ def inforom(host):
         corrupted_gpus = ["GPU %s" % row[0] for row in sick(rows, "valid")]
     except NotReported:
         host.query("index")
-        corrupted_gpus = ["GPU %s" % address for address in sorted(host.corrupted)]
+        corrupted_gpus = []
+    # The card's field may say N/A while nvidia-smi warns and ends with status 14.
+    corrupted_gpus = corrupted_gpus or ["GPU %s" % address for address in sorted(host.corrupted)]
     if corrupted_gpus:
         raise Fail(
             "The card's own memory for its settings and errors must be intact but is corrupted at %s: retired pages may be lost. "

@@ -199,6 +199,11 @@ class Host(host_system.System):
         problems = [problem for problem in [cells.problem(fields, row) for row in rows] if problem]
         if problems or not rows:
             raise Fail("; ".join(problems) or "nvidia-smi must answer for each GPU but printed nothing. Run nvidia-smi")
+        if switch == "--query-gpu" and len(rows) < len(self.listed()):
+            raise Fail(
+                "nvidia-smi must answer for each of the %d GPUs that it lists, but did for %s alone (%s). Run nvidia-smi"
+                % (len(self.listed()), ", ".join(row[0] for row in rows), ", ".join(fields))
+            )
         return rows
 
     def mig(self):
@@ -208,9 +213,11 @@ class Host(host_system.System):
         except (Fail, Skip):
             return []
 
-    def parts(self):
-        """The parts of GPUs that nvidia-smi lists."""
-        return re.findall(r"^\s+MIG \S+\s+Device", self.run("nvidia-smi", "-L")[1], re.M)
+    def undivided(self):
+        """Numbers of those of them that have no part: CUDA finds nothing there."""
+        listed = re.findall(r"^GPU (\d+):.*\n((?:[ \t].*\n?)*)", self.run("nvidia-smi", "-L")[1], re.M)
+        divided = [number for number, below in listed if re.search(r"^\s+MIG \S+\s+Device", below, re.M)]
+        return [number for number in self.mig() if number not in divided]
 
     def virtual(self):
         """Names of the GPUs that are parts of a hypervisor's card (vGPU)."""
