@@ -250,7 +250,9 @@ def test_the_build_of_a_model_installs_the_stack(site: Path, mirror: Mirror, eng
     """CDSW calls it by its path, in an image that has the project's files and nothing of its sessions."""
     project = made(site, mirror)
     (tmp_path / "bin").mkdir()
-    (tmp_path / "bin" / f"python{HERE}").symlink_to(engine)
+    command = tmp_path / "bin" / f"python{HERE}"  # no link: one to Debian's Python would lose the engine's pyvenv.cfg
+    command.write_text(f'#!/bin/sh\nexec {engine} "$@"\n')
+    command.chmod(0o755)
     code, output = session(Path("/bin/sh"), project, "cdsw-build.sh", PATH=f"{tmp_path}/bin:/usr/bin:/bin")
     assert (code, "tiny is installed in " in output) == (0, True), output
 
