@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -132,6 +133,24 @@ def test_no_rule_refuses_without_a_fact(request: dict[str, Any]) -> None:
     for conflict in compose(request, suggest=False).conflicts:
         parts = conflict.message.rstrip(".").split("; ")
         assert [part for part in parts if not part.endswith(("was requested", "is installed"))], request
+
+
+@SOME
+@given(REQUESTS)
+@example({"python": "3.6", "java": "21"})
+@example({"gpu": "none", "cuda": "12.2"})
+def test_no_reason_speaks_of_versions_that_nobody_named(request: dict[str, Any]) -> None:
+    """A reason argues with one line of a component, the requested one if there is one, and never with each in turn."""
+    pins = [item for item in read_request(DATA, request) if item.key == "tensorflow"]
+    releases = [
+        row for row in DATA.rows("tensorflow", "releases") if all(item.accepts(row["version"]) for item in pins)
+    ]
+    for conflict in compose(request, suggest=False).conflicts:
+        for component in ("TensorFlow", "Spark"):
+            lines = set(re.findall(rf"\b{component} (\d+\.\d+)\S* (?:needs|runs|is built)", conflict.message))
+            assert len(lines) <= 1, (request, conflict.message)
+            assert len(re.findall(r"is built for CUDA", conflict.message)) <= 1, (request, conflict.message)
+            assert component == "Spark" or lines <= {row["line"] for row in releases} or not releases
 
 
 @FEW

@@ -87,7 +87,7 @@ def test_a_source_build_takes_the_tested_toolchain(line: Any) -> None:
         ({"hadoop": "cdh-5.16", "yarn_gpu": "true"}, {"hadoop", "yarn_gpu"}, "CDH 5.16 is Hadoop 2.6.0"),
         ({"cdsw": "true", "gpu": "P100,V100"}, {"cdsw", "gpu"}, "the same make and model of GPU"),
         ({"cdsw": "1.10", "os": "rhel-8.4"}, {"cdsw", "os"}, "CDSW's packages are for RHEL 7"),
-        ({"gpu": "none", "cuda": "10.0"}, {"gpu", "cuda"}, "the request excludes GPUs"),
+        ({"gpu": "none", "cuda": "10.0"}, {"gpu", "cuda"}, "a build of TensorFlow for CUDA is for hosts with GPUs"),
         ({"gpu": "P100", "tensorflow_package": "tensorflow-cpu"}, {"gpu", "tensorflow_package"}, "does not use P100"),
         ({"keras": "3.12", "tensorflowonspark": "1.4.4"}, {"keras", "tensorflowonspark"}, "Keras 3.12 goes with TensorFlow 2.16 to 2.21"),
     ],

@@ -75,3 +75,13 @@ def test_a_python_that_the_host_lacks_is_named_as_it_was_requested() -> None:
 def test_the_command_line_and_the_plan_of_such_a_host_say_the_same(case: agreement.Case) -> None:
     """Drawn with a fixed seed; tests/long draws 2,000."""
     assert agreement.disagreement(case) == "", case
+
+
+def test_a_java_that_the_host_lacks_is_said_as_that_and_with_no_line_of_spark() -> None:
+    plan_of_host = agreement.planned("rhel-9.4", "none", "", "", {"python": "3.12", "java": "17"})
+    (problem,) = plan_of_host.problems
+    assert problem == "data1: Java 17 was requested; the host has Java 8. Nearest that fits: python=3.12, java=8."
+    (problem,) = agreement.planned("rhel-9.4", "none", "", "", {"pyspark": "4"}).problems
+    assert problem.startswith(
+        "data1: Spark 4.2 runs on Java 17, 21 or 25; PySpark 4 was requested; the host's Java 8 is"
+    )

@@ -285,12 +285,21 @@ class Spark(Part):
     # --- why there is none ---------------------------------------------------------------------------------------------
 
     def facts(self, build: TensorflowBuild, items: Sequence[Item]) -> Iterator[Finding]:
+        java_pins = [item for item in items if item.key == "java"]
+        of_hosts = [
+            java for item in items if isinstance(item.subject, HostProfile) for java in item.subject.javas or ()
+        ]
+        if java_pins and of_hosts and not any(all(item.accepts(java) for item in java_pins) for java in of_hosts):
+            yield Finding(f"{listed([item.label for item in java_pins])} was requested", ())
+            yield Finding(f"the host has Java {listed(of_hosts)}", ())
+            return
         all_pins = [item for item in items if item.key == "tensorflowonspark" and not item.absent]
         pins = [item for item in items if item.key == "pyspark"]
         versions = [row for row in self.releases if all_pins and all(item.accepts(row["version"]) for item in all_pins)]
         refusals = [finding for row in versions if (finding := self.tfos_refusal(build, row))]
         yield from refusals[:1]
         lines = [row for row in self.lines if self.release(row, pins)]
+        lines.sort(key=lambda row: not row["java"])  # what the data does not know is no reason while it knows another
         if pins:
             for row in lines[:1]:
                 yield from self.spark_refusals(build.python, row, items)
@@ -319,5 +328,10 @@ class Spark(Part):
         findings = [next(self.spark_refusals(build.python, row, items), None) for row in rows]
         against_it = [finding for finding in findings if finding]
         if against_it and all(findings):
-            note = "; ".join(list(dict.fromkeys(finding.text for finding in against_it))[:4])
-            yield Finding(f"For Python {build.python}: {note}", against_it[0].sources)
+            javas = {java for row in rows for java in row["java"] or ()}
+            if javas and all(self.javas(row, items) is None for row in rows):  # one reason, not one for each line
+                note = f"Spark for Python {build.python} runs on Java {listed(sorted(javas, key=int), 'or')}"
+            else:
+                reasons = list(dict.fromkeys(finding.text for finding in against_it))
+                note = f"For Python {build.python}: {'; '.join(reasons[:4])}"
+            yield Finding(note, against_it[0].sources)

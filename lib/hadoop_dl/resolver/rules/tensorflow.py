@@ -139,10 +139,7 @@ def python_on_system(catalog: BuildCatalog, system: System, build: TensorflowBui
 
 def no_gpu_needed(build: TensorflowBuild) -> Iterator[Finding]:
     if build.gpu:
-        yield Finding(
-            f"{build.package} {build.version} is built for CUDA {build.cuda}, but the request excludes GPUs",
-            sources(build.release),
-        )
+        yield Finding("A build of TensorFlow for CUDA is for hosts with GPUs", sources(build.release))
 
 
 def code_for_gpu(catalog: BuildCatalog, gpu: Gpu, build: TensorflowBuild) -> Iterator[Finding]:
