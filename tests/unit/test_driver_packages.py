@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fnmatch
 import functools
-import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -271,45 +270,3 @@ def test_headers_never_come_with_another_kernel(kernel: str) -> None:
     patterns = packages("9", "535.261.03").excluded
     assert any(fnmatch.fnmatchcase(kernel, pattern) for pattern in patterns)
     assert not any(fnmatch.fnmatchcase("kernel-devel", pattern) for pattern in patterns)
-
-
-DOCS = (REPOSITORY / "docs" / "operate" / "gpu_packages.md").read_text(encoding="utf-8")
-# The headings and the branches of their lists.
-LISTS = {"7": ("RHEL 7", "418 to 550"), "9": ("RHEL 8 and 9", "470 to 555")}
-NEWEST = ("RHEL 8 and 9", "560 and later")
-ROWS = [(major, version, *(NEWEST if version >= "560" else LISTS[major])) for major, version in RELEASES]
-# What the role itself needs, and what only branch 560 or EPEL 9's dkms requires.
-BESIDE = {"kernel-devel", "kernel-devel-matched", "yum-plugin-versionlock", "python3-dnf-plugin-versionlock", "grubby"}
-
-
-def row(heading: str, branch: str) -> list[set[str]]:
-    """The names in the first three items of a branch."""
-    section = DOCS.partition(f"\n## {heading}\n")[2].partition("\n##")[0]
-    items = section.partition(f"\nBranches {branch}:\n\n")[2].split("\n\n")[0].split("\n- ")
-    return [{word for word in re.findall(r"`([^`]+)`", item) if "/" not in word} for item in items[:3]]
-
-
-def required(major: str, version: str, installed: set[str]) -> set[str]:
-    """What these packages require that is none of the driver's."""
-    relations = dependencies(major, version)
-    names = {line.split()[0] for name in installed for line in relations[name][0]}
-    own_capabilities = set().union(*(provides for _, provides in relations.values()))
-    return {name for name in names - own_capabilities if not name.startswith(("rpmlib", "/", "("))}
-
-
-@pytest.mark.parametrize(("major", "version", "heading", "branch"), ROWS)
-def test_the_page_has_the_packages_of_each_branch_and_no_others(
-    major: str, version: str, heading: str, branch: str
-) -> None:
-    by_name, with_it, other_packages = row(heading, branch)
-    names = named(major, version)
-    assert by_name - {"kmod-nvidia-open-dkms"} == set(names)
-    installed_packages = installed_with(major, version, names)
-    external_names = required(major, version, installed_packages)
-    nvidias = {name for name in external_names if name.endswith("-plugin-nvidia")}
-    assert with_it == installed_packages - set(names) | nvidias
-    patterns = {word for word in other_packages if "*" in word}
-    other_names = {
-        name for name in external_names - nvidias if not any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
-    }
-    assert other_names == other_packages - patterns - BESIDE | external_names & BESIDE

@@ -10,7 +10,6 @@ import jinja2
 import pytest
 import python_files
 import yaml
-from ansible_programs import tasks_in
 from driver_hosts import NEW, OLD, host, module, request
 
 from hadoop_dl.data import driver_state
@@ -142,21 +141,6 @@ def test_a_module_that_another_key_signed_is_signed_again(tmp_path: Path, monkey
         assert (tmp_path / f"lib/{OLD}/extra/nvidia.ko").read_bytes() == key
 
 
-def test_a_transaction_is_solved_on_every_host_before_the_first_one_changes() -> None:
-    """repository.yml runs in the first play of playbooks/upgrade_driver.yml, and in the role before its first change."""
-    tasks = yaml.safe_load((ROLE / "repository.yml").read_text(encoding="utf-8"))
-    assert [task["pinned_packages"]["state"] for task in tasks if "pinned_packages" in task] == [
-        "available",
-        "solvable",
-    ]
-    upgrade = (REPOSITORY / "playbooks/upgrade_driver.yml").read_text(encoding="utf-8")
-    assert "upgrade_checks: [preflight.yml, repository.yml]" in upgrade
-
-
-def test_what_dkms_built_is_removed_before_it_is_built_again() -> None:
-    assert order("verify_module") == ["{{ item.removal }}", "{{ item.argv }}"]
-
-
 @pytest.mark.parametrize("inputs", [{"build": "precompiled"}, {"source": "runfile"}])
 def test_only_dkms_builds_modules(inputs: dict[str, Any]) -> None:
     assert state(inputs).builds == ()
@@ -256,51 +240,6 @@ def test_the_host_that_runs_ansible(connection: str, machine: str, boot: str, co
     assert driver_state.runs_ansible(host(container=container), connection, machine, boot) is same
 
 
-def order(name: str) -> list[str]:
-    """What the tasks of a file run, in their order: the file that they include, or the first words of a command."""
-    steps = []
-    for task in tasks_in(ROLE / f"{name}.yml"):
-        if file := task.get("ansible.builtin.include_tasks"):
-            steps.append(str(file))
-        elif command := task.get("limited_command"):
-            steps.append(" ".join(command["argv"][:3]) if isinstance(command["argv"], list) else command["argv"])
-        else:
-            steps += {"remove_packages", "pinned_packages", "ansible.builtin.systemd_service"} & set(task)
-    return steps
-
-
-def test_nouveau_and_what_uses_the_module_leave_before_the_new_one_is_loaded() -> None:
-    service = "ansible.builtin.systemd_service"
-    unload, nouveau, load = "{{ __nvidia_driver_unload }}", "modprobe -r nouveau", "modprobe nvidia"
-    dependents = "{{ ['rmmod'] + __nvidia_driver_now.gpu_host.loaded.dependents }}"
-    nodes, modprobe = "{{ __nvidia_driver_state.devices }}", "modprobe {{ item }}"
-    assert order("load") == [service, dependents, unload, nouveau, load, nodes, service, modprobe]
-    assert order("unload")[-2:] == [dependents.replace("now", "before"), unload]
-
-
-def test_a_host_keeps_nouveau_until_its_modules_are_verified_and_versions_are_locked_before() -> None:
-    files = [step for step in order("main") if step.endswith(".yml")]
-    position = files.index("verify_module.yml")
-    assert files.index("package.yml") < position < files.index("nouveau.yml") < files.index("activate.yml")
-    assert files[0] == "preflight.yml"
-    # NVIDIA's packages end well although dkms failed (%post with "|| :"); verify_module.yml is the first to see it.
-    assert files[position - 1] == "lock.yml"
-
-
-def test_dkms_forgets_the_sites_key_before_it_is_removed() -> None:
-    steps = order("remove")
-    assert steps.index("unload.yml") < steps.index("signing.yml") < steps.index("remove_packages", 1)
-
-
-def test_a_kernel_whose_module_fails_is_not_booted() -> None:
-    tasks = yaml.safe_load((ROLE / "kernel.yml").read_text(encoding="utf-8"))
-    (change,) = [task for task in tasks if "rescue" in task]
-    assert change["block"][-1]["ansible.builtin.include_tasks"] == "main.yml"
-    assert "__nvidia_driver_original.gpu_host.kernels.default_boot" in str(change["rescue"][0]["limited_command"])
-    assert change["rescue"][-1]["ansible.builtin.include_tasks"] == "restore_locks.yml"  # it fails with the reason
-    assert tasks.index(change) < [task.get("ansible.builtin.include_tasks") for task in tasks].index("reboot.yml")
-
-
 @pytest.mark.parametrize(
     ("status", "output", "waits"),
     [
@@ -320,14 +259,3 @@ def test_gpus_have_time_to_join_the_fabric_of_their_links(status: int, output: s
     assert done == str(not waits)
     assert task["retries"] * task["delay"] == 180
     assert "failed_when" not in task  # the command's own status decides in the end
-
-
-def test_records_of_what_the_host_had_are_written_once() -> None:
-    copies = [
-        task["ansible.builtin.copy"]
-        for name in ("main", "headers", "package")
-        for task in tasks_in(ROLE / f"{name}.yml")
-        if "__nvidia_driver_records" in str(task.get("ansible.builtin.copy", {}).get("dest"))
-    ]
-    assert len(copies) == 4
-    assert all(copy["force"] is False for copy in copies)  # a later run would take this role's own for the host's
