@@ -9,15 +9,11 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
-import python_files
 import yaml
-from ansible.parsing.dataloader import DataLoader
 from ansible.parsing.mod_args import ModuleArgsParser
-from ansible.template import Templar
 from ansible_programs import REPOSITORY, run, tasks_in
 
 from hadoop_dl.plan import inputs
@@ -211,57 +207,11 @@ def test_the_batch_of_an_upgrade_is_read_from_the_inventory_too(
         assert answer.stdout.count(f"{group}: {hosts}") == 2, answer.stdout + answer.stderr
 
 
-@pytest.mark.parametrize(
-    ("playbook", "changes", "may_replace_driver"), [("driver", "main.yml", True), ("kernel", "kernel.yml", False)]
-)
-def test_both_upgrades_are_one_rollout_with_checks_and_a_way_back_of_their_own(
-    playbook: str, changes: str, may_replace_driver: bool
-) -> None:
-    _, confirm, lock, upgrade, *final_plays = yaml.safe_load(
-        (REPOSITORY / "playbooks" / f"upgrade_{playbook}.yml").read_text(encoding="utf-8")
-    )
-    assert confirm["ansible.builtin.import_playbook"] == "layers/confirm_batch.yml"
-    assert lock["vars"] == {"run_lock_disrupts": True}
-    # CDSW below 1.6 has the driver's version in its settings.
-    last = ["layers/cdsw.yml"] * may_replace_driver + ["layers/run_unlock.yml"]
-    assert [play["ansible.builtin.import_playbook"] for play in final_plays] == last
-    assert upgrade["ansible.builtin.import_playbook"] == "layers/upgrade.yml"
-    values = upgrade["vars"]
-    assert values["upgrade_checks"] == ["preflight.yml", "repository.yml"]  # the second defines a repository
-    role = REPOSITORY / "roles" / "nvidia_driver" / "tasks"
-    assert [name for name in [*values["upgrade_checks"], values["upgrade_tasks"]] if not (role / name).exists()] == []
-    assert values["upgrade_tasks"] == changes
-    assert values["upgrade_way_back"].startswith(f"playbooks/upgrade_{playbook}.yml -e ")
-    assert values.get("nvidia_driver_upgrade_allowed", False) is may_replace_driver
-    variables = {"upgrade_from": {"driver": "535.216.01", "kernel": "5.14.0-427.el9.x86_64"}}
-    way_back = Templar(loader=DataLoader(), variables=variables).template(values["upgrade_way_back"])
-    assert way_back.endswith("_version=535.216.01" if playbook == "driver" else "_version=5.14.0-427.el9")
-    variable = "nvidia_driver_version" if playbook == "driver" else "nvidia_driver_kernel_version"
-    assert values["upgrade_reminder"].startswith(f"Set {variable}: ")
-
-
-def test_a_rollout_checks_all_hosts_first_and_stops_at_the_first_failure() -> None:
-    plays = yaml.safe_load((REPOSITORY / "playbooks" / "layers" / "upgrade.yml").read_text(encoding="utf-8"))
-    check, change, remind = plays
-    assert remind["tasks"][-1]["ansible.builtin.debug"]["msg"] == "{{ upgrade_reminder }}"
-    assert (check["any_errors_fatal"], change["any_errors_fatal"]) == (True, True)
-    assert "serial" not in check
-    (rollout,) = change["tasks"]
-    files = [task.get("ansible.builtin.include_role", {}).get("tasks_from") for task in rollout["block"]]
-    versions = files.index("write_working_versions.yml")
-    assert versions < files.index("{{ upgrade_tasks }}") < files.index("accept.yml")  # which removes them
-    drains = [task.get("vars", {}).get("node_maintenance_state") for task in rollout["block"]]
-    task_before, task_after = ["Run the site's tasks " + word + " the host change" for word in ("before", "after")]
-    names = [task["name"] for task in rollout["block"]]
-    assert drains.index("drained") < next(n for n, name in enumerate(names) if name.startswith(task_before)) < versions
-    back = drains.index("running")
-    assert files.index("accept.yml") < next(n for n, name in enumerate(names) if name.startswith(task_after)) < back
-    # Last: a host with receipts is left alone, so a run that is killed earlier resumes.
-    assert [n for n, task in enumerate(rollout["block"]) if "receipt" in task] == [back + 2, back + 3]
-    assert (files[back + 1], len(names)) == ("plugin", back + 4)
-    (stop,) = rollout["rescue"]
-    for words in ("rollout stopped at", "resumes it", "{{ upgrade_way_back }} --limit"):
-        assert words in stop["ansible.builtin.fail"]["msg"]
+@pytest.mark.parametrize("version", ["driver", "kernel"])
+def test_an_upgrade_takes_the_lock_as_a_run_that_disrupts_its_hosts(version: str) -> None:
+    plays = yaml.safe_load((REPOSITORY / "playbooks" / f"upgrade_{version}.yml").read_text(encoding="utf-8"))
+    locks = [entry["vars"] for entry in plays if entry["ansible.builtin.import_playbook"] == "layers/run_lock.yml"]
+    assert locks == [{"run_lock_disrupts": True}]
 
 
 def test_a_playbook_that_is_run_alone_says_what_it_would_do(tmp_path: Path) -> None:
@@ -313,16 +263,6 @@ def test_an_action_that_refuses_prints_its_sentence_alone() -> None:
     assert answer.returncode == 2
     assert "verified_file needs " in answer.stdout
     assert "xception" not in answer.stdout + answer.stderr
-
-
-@pytest.mark.parametrize("action", ["verified_file", "verified_archive", "pinned_packages", "signed_repository"])
-def test_an_action_that_refuses_returns_no_exception(action: str) -> None:
-    task = SimpleNamespace(async_val=0, check_mode=False, action=action, args={})
-    connection = SimpleNamespace(_shell=SimpleNamespace(tmpdir=""))
-    kind = python_files.load(REPOSITORY / "plugins" / "action" / f"{action}.py").ActionModule
-    answer = kind(task, connection, None, None, None, None).run(task_vars={"inventory_hostname": "data1"})
-    assert f"{action} needs " in answer["msg"]
-    assert (answer["failed"], "exception" in answer) == (True, False)
 
 
 def test_values_that_no_file_of_settings_can_hold_are_refused_like_others(tmp_path: Path) -> None:
