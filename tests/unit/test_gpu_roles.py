@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,6 @@ import pytest
 import receipt
 import toolkit_files
 import yaml
-from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible.module_utils.hadoop_dl_host import host_reader, recorded_files
 from ansible.parsing.dataloader import DataLoader
 from ansible.template import Templar
@@ -24,7 +22,6 @@ from hadoop_dl.plan import digests as plan_digests
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 ROLES = REPOSITORY / "roles"
-SHARED = ROLES / "_cuda_package"
 CALLERS = ["cuda", "cudnn", "nccl"]
 
 
@@ -64,30 +61,6 @@ NINE = {"version": "9.1.0.70", "cuda": "12.4"}
 NEWER = {"version": "9.3.0.75", "cuda": "12.6"}
 NCCL = {"version": "2.18.5", "cuda": "12.2"}
 SHA256 = "ab" * 32
-
-
-def test_the_roles_give_what_the_internal_role_takes() -> None:
-    entries = read("_cuda_package", "meta/argument_specs")["argument_specs"]
-    assert set(entries) == {"main", "preflight"}
-    assert entries["main"]["options"] == entries["preflight"]["options"]
-    for role in CALLERS:
-        validation = ArgumentSpecValidator(entries["main"]["options"]).validate({"_cuda_package": given(role)})
-        assert validation.error_messages == []
-
-
-def test_the_internal_role_is_used_by_these_roles_alone_and_their_digests_cover_it() -> None:
-    """A playbook, or another role, that used it or its filters would not run again when they change."""
-    users = set()
-    for path in [*ROLES.rglob("*.yml"), *(REPOSITORY / "playbooks").rglob("*.yml")]:
-        text = path.read_text(encoding="utf-8")
-        if re.search(r"name: _cuda_package\b|\bcuda_package_(work|paths)\b(?!:)", text):
-            users.add(path.relative_to(ROLES).parts[0] if path.is_relative_to(ROLES) else path.name)
-    assert users - {"_cuda_package"} == set(CALLERS)
-    assert all((REPOSITORY / path).exists() for paths in plan_digests.SHARED.values() for path in paths)
-    assert {role for role, paths in plan_digests.SHARED.items() if paths == plan_digests.CUDA_SHARED} == set(CALLERS)
-    code = Path(cuda_packages.__file__).read_text(encoding="utf-8")
-    imports = re.findall(r"^(?:from|import) .*", code, re.MULTILINE)
-    assert "hadoop_dl" not in "".join(imports)  # else that is code of the filters too
 
 
 def test_a_change_of_what_the_roles_share_changes_their_digests_and_no_others(tmp_path: Path) -> None:
@@ -426,20 +399,6 @@ def test_the_installer_works_in_a_directory_of_its_own_and_tells_its_log(toolkit
     assert {f"--toolkitpath=/usr/local/cuda-{toolkit}", "--tmpdir=/d/x.run.tmp"} <= set(argv)
     assert answer("cuda", command["directory"], __cuda_file="/d/x.run") == "/d/x.run.tmp"
     assert ("--verbose" in argv) == verbose
-
-
-@pytest.mark.parametrize(
-    ("begins", "inputs", "words"),
-    [
-        ("Check the versions", {"cuda_versions": ["12"]}, 'such as "12.2", but has ["12"].'),
-        ("Check the default", {"cuda_default": "11.0"}, "must be one of cuda_versions (12.2), but is 11.0."),
-        ("Check that every", {"cuda_source": "runfile"}, "for each toolkit, but 12.2 has none. Add it."),
-    ],
-)
-def test_a_wrong_request_names_its_rule(begins: str, inputs: dict[str, Any], words: str) -> None:
-    assert asserted("cuda", "preflight", begins, cuda_versions=["12.2"])[1]
-    applies, passes, message = asserted("cuda", "preflight", begins, **{"cuda_versions": ["12.2"], **inputs})
-    assert (applies, passes, words in message) == (True, False, True)
 
 
 @pytest.mark.parametrize(
