@@ -225,6 +225,108 @@ def test_the_reason_is_where_others_see_it(text: str, words: str) -> None:
     assert words in first_error(log(text))
 
 
+HEADLESS = [
+    # jupyter/docker-stacks#831: a notebook.
+    (
+        "Py4JJavaError: An error occurred while calling None.org.apache.spark.api.java.JavaSparkContext.\n: org.apache.hadoop.security."
+        'AccessControlException: Permission denied: user=anna, access=WRITE, inode="/user/anna/.sparkStaging/application_1_0014":hdfs:hdfs:drwxr-xr-x',
+        "Permission denied: user=anna",
+    ),
+    # TOSIT-IO/tdp-collection#793
+    (
+        "py4j.protocol.Py4JJavaError: An error occurred while calling z:org.apache.spark.api.python.PythonRDD.collectAndServe.\n"
+        ": org.apache.spark.SparkException: Job aborted due to stage failure: Task 0 in stage 0.0 failed 4 times, most recent failure: Lost task "
+        '0.3 in stage 0.0 (TID 3, data1, executor 1): java.io.IOException: Cannot run program "/bin/python": error=2, Aucun fichier ou dossier de ce type',
+        'Cannot run program "/bin/python"',
+    ),
+    # tensorflow/tensorflow#5316: libhdfs.
+    (
+        "hdfsGetPathInfo(): constructNewObjectOfPath error:\njava.lang.IllegalArgumentException: Can not create a Path from an empty string",
+        "Can not create a Path from an empty string",
+    ),
+    # alibaba/x-deeplearning#337: libhdfs without its jars.
+    (
+        "loadFileSystems error:\n(unable to get root cause for java.lang.NoClassDefFoundError)",
+        "java.lang.NoClassDefFoundError",
+    ),
+    # alibaba/x-deeplearning#321
+    (
+        "20/01/13 12:07:40 WARN ipc.Client: Exception encountered while connecting to the server : javax.security.sasl.SaslException: GSS initiate "
+        "failed [Caused by GSSException: No valid credentials provided (Mechanism level: Failed to find any Kerberos tgt)]",
+        "GSS initiate failed",
+    ),
+    # newnius/Dockerfiles#2
+    (
+        "19/02/02 13:00:37 WARN hdfs.DataStreamer: DataStreamer Exception\norg.apache.hadoop.ipc.RemoteException(java.io.IOException): File "
+        "/user/anna/input could only be replicated to 0 nodes instead of minReplication (=1).  There are 0 datanode(s) running and no node(s) are "
+        "excluded in this operation.",
+        "DataStreamer Exception: org.apache.hadoop.ipc.RemoteException(java.io.IOException): File /user/anna/input could only be replicated",
+    ),
+    # TalkingData/Fregata#12
+    (
+        "17/01/01 23:03:32 ERROR YarnScheduler: Lost executor 598 on data2: Container marked as failed: container_e50_1_03_01_000599 on host: data2. "
+        "Exit status: 143. Diagnostics: Container killed on request. Exit code is 143",
+        "Exit status: 143",
+    ),
+    # yahoo/TensorFlowOnSpark#33: Spark repeats what it printed as a warning.
+    (
+        "17/04/19 10:43:50 INFO scheduler.TaskSetManager: Lost task 6.1 in stage 1.0 (TID 15) on executor data1: org.apache.spark.api.python."
+        "PythonException (Traceback (most recent call last):\n  File x\nAttributeError: 'NoneType' object has no attribute 'get'\n) [duplicate 11]",
+        "AttributeError: 'NoneType' object has no attribute 'get'",
+    ),
+    # commoncrawl/cc-pyspark#50
+    (
+        "25/04/28 00:57:45 INFO Executor: Executor killed task 8.0 in stage 0.0 (TID 8), reason: Stage cancelled: Job aborted due to stage failure: "
+        "Task 5 in stage 0.0 failed 1 times, most recent failure: Lost task 5.0 in stage 0.0 (TID 5) (data1 executor 1): "
+        "org.apache.spark.SparkException: Python worker exited unexpectedly (crashed)",
+        "Python worker exited unexpectedly",
+    ),
+    # horovod/horovod#1152: TensorFlow 1.
+    (
+        "[1,1]<stderr>:ResourceExhaustedError (see above for traceback): OOM when allocating tensor with shape[2,1023,50257] and type float",
+        "OOM when allocating tensor",
+    ),
+    # tensorflow/models#3788
+    (
+        "INFO:tensorflow:Error reported to Coordinator: <class 'tensorflow.python.framework.errors_impl.UnavailableError'>, OS Error",
+        "UnavailableError'>, OS Error",
+    ),
+    # horovod/horovod#552: TensorFlow before it printed the time.
+    (
+        "E tensorflow/stream_executor/cuda/cuda_driver.cc:806] failed to allocate 512.00M (536870912 bytes) from device: CUDA_ERROR_OUT_OF_MEMORY",
+        "failed to allocate 512.00M",
+    ),
+    # uber/petastorm#288: the end of a stack.
+    (
+        "\tat java.lang.Thread.run(Thread.java:748)\nCaused by: org.apache.spark.SparkException: Python worker exited unexpectedly (crashed)",
+        "Python worker exited",
+    ),
+    # horovod/horovod#3412
+    (
+        "[1,0]<stderr>:Horovod has been shut down. This was caused by an exception on one of the ranks.",
+        "Horovod has been",
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "words"), HEADLESS, ids=[words[:40] for _, words in HEADLESS])
+def test_what_no_line_begins_as_an_error_is_the_reason_if_nothing_else_is(text: str, words: str) -> None:
+    assert words in first_error(log(text))
+    other = log("26/11/29 04:35:37 ERROR X: it broke", container="container_1_0001_01_000003")
+    assert first_error(log(text) + other).endswith("it broke")
+    assert first_error(log(text), ended=False) == "", "a job that runs may be well"
+
+
+@pytest.mark.parametrize("signal", ["9 (Killed)", "4 (Illegal instruction: 4)"])
+def test_a_rank_that_a_signal_ended_is_an_error(signal: str) -> None:
+    """horovod/horovod#469 and #298: the lines above it name no reason."""
+    words = f"mpirun noticed that process rank 1 with PID 0 on node data1 exited on signal {signal}."
+    text = log(
+        "Primary job  terminated normally, but 1 process returned", "a non-zero exit code.", words, kind="stdout"
+    )
+    assert first_error(text).endswith(words)
+
+
 def test_what_spark_printed_on_this_host_is_the_drivers() -> None:
     said = "26/11/24 00:48:58 INFO SparkContext: up\nTraceback (most recent call last):\n  File x\nKeyError: 'mine'\n"
     assert (

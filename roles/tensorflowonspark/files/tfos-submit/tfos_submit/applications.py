@@ -87,7 +87,7 @@ def logs(options, manager, yarn, user):
     write(text.rstrip("\n") + "\n")
     is_client = re.search(CLIENT_MODE, text)
     if application.get("finalStatus") != "SUCCEEDED":
-        say_causes(application.get("diagnostics", ""), "", text)
+        say_causes(application.get("diagnostics", ""), "", text, not runs)
     elif is_client and errors(text, anything=False):
         say("YARN reports SUCCEEDED: in client mode, also if the script failed. If it did, this is why:")
         say_causes("", "", text)

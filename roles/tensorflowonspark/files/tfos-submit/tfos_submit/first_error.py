@@ -27,7 +27,7 @@ NATIVE = re.compile(
     r"^(?:terminate called|Error: Could not find or load main class|# A fatal error has been detected by the Java|# There is insufficient memory|Fatal Python error|"
     r"\*\*\* (?:Error in|stack smashing|Process received signal)|double free|\w+\(\): invalid|malloc\(\): |corrupted |.*: symbol lookup error: |"
     r".*error while loading shared libraries: |.*\(required by |(?:\S+: line \d+: .*)?(?:Segmentation fault|Illegal instruction|Aborted)\b|"
-    r"User application exited with status|"
+    r"User application exited with status|mpirun(?:\.\w+)? noticed that process rank|"
     r"(?:Caused by: |# )?java\.lang\.OutOfMemoryError)"
 )
 # TensorFlow's own log: of F the process ends; E is printed by healthy processes as well.
@@ -51,15 +51,23 @@ CONSEQUENCES = re.compile(
     r"YARN application has already ended|has been quiet for|ExecutorDeadException|FetchFailed|Fail to find loss reason|Py4JNetworkError|exited with +exitCode: -?\d+\W*$|"
     r"[Ee]xit(?:ed with +exit)? ?(?:status|[Cc]ode):? (?:1|5[01])\b"
 )
+# The reason only if no line begins an error: an exception without its head, as a notebook, TensorFlow 1 or a script prints what it caught,
+# or after libhdfs's "NAME error:"; one that Spark or Hadoop only warns of; an executor that was ended from outside.
+HEADLESS = re.compile(
+    r"^(?:Caused by: )?(?:\w+\.)*[A-Z]\w*(?:Error|Exception)(?:\([\w.$]+\)| \(see above for traceback\))?: |^\w+(?:\(.*\):)? (?:.* )?error:$|"
+    r"^Horovod has been shut down|.*\bError reported to Coordinator: |E tensorflow/\S+:\d+\] "
+)
+JAVA_EXCEPTION = re.compile(r"\b(?:\w+\.){2,}[\w$]+(?:Error|Exception)\b")
+ENDED = re.compile(r"Lost executor|Lost task|Job aborted|Final app status: FAILED")  # not only warned of
 # They say that a process died, not why: TensorFlow's last error line stands beside them.
 SYMPTOMS = re.compile(
     r"worker exited|Exit (?:status|code)|OS Error|SIG[A-Z]+ \(|EOFException|Check failed|Unknown error 255"
 )
 
 
-def first_error(text):
-    """Container, host, time and words; empty if no container has an error."""
-    first = next(iter(errors(text)), None)
+def first_error(text, ended=True):
+    """Container, host, time and words; empty if no container has an error. ended: whether the job has, for which there is a reason."""
+    first = next(iter(errors(text, headless=ended)), None)
     if not first:
         return ""
     when = first.when.split(" ")[-1]
@@ -67,9 +75,12 @@ def first_error(text):
     return "%s%s: %s" % (place, " at " + when if when else "", first.words[:500] + beside(first, text))
 
 
-def errors(text, anything=True):
-    """Those that may be the reason, the first one first; consequences only if there is nothing else, or never."""
-    everything = [error for container in containers(text) for error in errors_of(container)]
+def errors(text, anything=True, headless=False):
+    """Those that may be the reason, the first one first; consequences only if there is nothing else, or never; headless ones likewise."""
+    logs = containers(text)
+    everything = [error for container in logs for error in errors_of(container)]
+    if headless and not everything:
+        everything = [error for container in logs for error in errors_of(container, headless=True)]
     reasons = [error for error in everything if not CONSEQUENCES.search(error.words)]
     # Of the same second, the driver's own is the consequence; in a container the lines are in order.
     return sorted(
@@ -111,15 +122,16 @@ def containers(text):
     ]
 
 
-def errors_of(container):
+def errors_of(container, headless=False):
     """The errors of one log, in its order."""
     name, host, lines = container
     when, found, number = "", [], 0
     while number < len(lines):
         when = clock_of(lines[number]) or when
-        words = error_at(lines, number)
+        words = (headless_at if headless else error_at)(lines, number)
         end = block_end(lines, number) if words else number + 1
-        if words and not EMPTY.search(words) and not (EMPTY.search(lines[number]) and CONSEQUENCES.search(words)):
+        empty = EMPTY.search(words) or (EMPTY.search(lines[number]) and CONSEQUENCES.search(words))
+        if words and (not empty or headless and "Lost executor" in words):
             found.append(Error(when, name, host, words, [words] + lines[number:end]))
         # What stands below an error belongs to it; below YARN's warning of a kill stands the end of the killed one's log.
         number = end if level_and_words(lines[number])[0] in ("ERROR", "FATAL") else number + 1
@@ -155,6 +167,20 @@ def error_at(lines, number):
         return exception_after(lines[number : block_end(lines, number)])
     diagnosis = DIAGNOSIS.match(line)
     return diagnosis.group(1) if diagnosis else line.strip() if ARGUMENTS.match(line) else ""
+
+
+def headless_at(lines, number):
+    """What a line has to say that begins an error for want of a better one."""
+    level, words = level_and_words(lines[number])
+    if level == "WARN" or level == "INFO" and ENDED.search(words):
+        exception = exception_after(lines[number : block_end(lines, number)])
+        if words.rstrip().endswith(TRACEBACK):
+            return exception
+        own = joined([words] + lines[number + 1 :])
+        return own if JAVA_EXCEPTION.search(words) else exception and "%s: %s" % (own.rstrip(".:"), exception)
+    if level:
+        return words if "Lost executor" in words else ""
+    return joined(lines[number:]) if HEADLESS.match(lines[number]) else ""
 
 
 def native(lines):

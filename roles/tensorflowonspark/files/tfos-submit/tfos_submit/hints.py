@@ -42,7 +42,7 @@ def table():
 def hints(text):
     """The sentence about the first error that a row explains; a weak row's only if there is no other. One cause, one sentence."""
     rows, weak = table(), []
-    lines = [line for error in errors(text) for line in error.block]
+    lines = [line for error in errors(text, headless=True) for line in error.block]
     for line in lines + text.splitlines()[-LAST:]:
         row, match = (None, None) if QUIET.search(line) else explained(rows, line)
         if match and not row.weak:
@@ -64,11 +64,11 @@ def sentence(row, match):
     return " ".join(part.format(*match.groups()) for part in (row.cause, row.step) if part)
 
 
-def say_causes(log, output, logs):
+def say_causes(log, output, logs, ended=True):
     """Print the hint and the first error. log and output: what the driver printed here. logs: as `yarn logs` prints them."""
     everything = "%s\nLogType:stdout\n%s\n%s" % (log, output, logs)
     for line in hints(everything):
         say("hint: " + line)
-    first = first_error(everything)
+    first = first_error(everything, ended)
     if first:
         say("the first error: " + first)
