@@ -34,7 +34,3 @@ def test_sources_and_temporary_files_are_gone(host):
     assert sorted(names) == [".lock", "0.26.1", "bootstrap-0.26.1.log"]
 
 
-def test_the_mark_names_the_source(host):
-    mark = json.loads(host.file(f"{HOME}/bazel/0.26.1/.deeplearning.json").content_string)
-    assert mark["source"] == "bootstrap"
-    assert mark["program"] == host.file(f"{HOME}/bin/bazel").sha256sum

@@ -28,11 +28,6 @@ def test_it_is_roots_and_everybody_runs_it(host, version):
     assert (program.user, program.group, program.mode) == ("root", "root", 0o755)
 
 
-@pytest.mark.parametrize("version", VERSIONS)
-def test_the_mark_names_the_executable(host, version):
-    mark = json.loads(host.file(f"/opt/bazel/{version}/.deeplearning.json").content_string)
-    assert mark["source"] == "binary"
-    assert mark["program"] == mark["sha256"] == host.file(f"/opt/bazel/{version}/bin/bazel").sha256sum
 
 
 def test_nothing_else_is_there(host):

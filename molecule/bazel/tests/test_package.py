@@ -16,9 +16,6 @@ def test_it_is_the_packages_executable(host):
     assert host.file(f"{PLACE}/bin/bazel").sha256sum == host.file("/usr/bin/bazel").sha256sum
 
 
-def test_the_mark_names_the_package_that_was_installed_for_it(host):
-    mark = json.loads(host.file(f"{PLACE}/.deeplearning.json").content_string)
-    assert (mark["source"], mark["package"]) == ("repository", "bazel-0.26.1-1.x86_64")
 
 
 def test_an_update_of_the_host_does_not_meet_the_repository(host):

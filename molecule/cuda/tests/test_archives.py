@@ -35,12 +35,6 @@ def test_the_header_is_beside_its_cuda(host, header, line):
 
 
 @both
-def test_it_is_marked_with_the_sha256_of_its_archive(host, place):
-    archive = host.file(f"/srv/{place.rpartition('/')[2]}.tgz")
-    assert json.loads(host.file(f"{place}/.deeplearning.json").content_string)["sha256"] == archive.sha256sum
-
-
-@both
 def test_the_files_are_roots(host, place):
     assert host.check_output(f"find {place} ! -user root -o ! -group root -o -perm -o=w ! -type l") == ""
 

@@ -39,6 +39,3 @@ def test_a_missing_library_is_named(host, tmp_path):
     assert "cuda_versions" in message
 
 
-def test_the_component_is_marked_as_complete(host):
-    marker = json.loads(host.file(f"{ENVIRONMENT}/.deeplearning/tensorflow.json").content_string)
-    assert marker["component"] == "tensorflow"
