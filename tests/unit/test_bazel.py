@@ -18,7 +18,6 @@ from python_files import write_script
 
 from hadoop_dl.data import bazel
 from hadoop_dl.plan import forms
-from hadoop_dl_dev.demo import bazel_files
 
 SHA256 = "ab" * 32
 TOOLS = {
@@ -383,26 +382,3 @@ def test_the_last_words_are_those_of_a_real_bazel_without_the_codes_of_a_termina
     error = r"\033[31m\033[1mERROR: \033[0mno such package\n\n\nERROR: Could not build Bazel\n"
     completed = compile_once(tmp_path, f"printf '{progress}{error}' >&2\nexit 1\n")
     assert completed.stderr == "[510 / 1,687] 2 actions running\nERROR: no such package\nERROR: Could not build Bazel\n"
-
-
-# --- the scenario's files -------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("settings", "environment", "url"),
-    [
-        ("", None, "https://registry.npmjs.org"),
-        ("fund=false\nregistry=https://npm.example.com/all/\n", None, "https://npm.example.com/all"),
-        ("registry=https://npm.example.com/\n", "https://other.example.com", "https://other.example.com"),
-    ],
-)
-def test_npms_registry_is_the_one_that_npm_has(
-    settings: str, environment: str | None, url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "npmrc").write_text(settings)
-    for name in ("npm_config_registry", "NPM_CONFIG_REGISTRY"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("NPM_CONFIG_USERCONFIG", str(tmp_path / "npmrc"))
-    if environment:
-        monkeypatch.setenv("NPM_CONFIG_REGISTRY", environment)
-    assert bazel_files.registry() == url

@@ -4,11 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from hadoop_dl.data.stacks import load_stack, stack_names
 from hadoop_dl_dev import check_steps, checks
 from hadoop_dl_dev.check_steps import Step
 from hadoop_dl_dev.checks import Runner
-from hadoop_dl_dev.demo import images
 
 
 @pytest.fixture
@@ -62,15 +60,6 @@ def test_a_command_that_does_not_exist_is_a_failure(runner, capsys):
     assert "/no/such/command" in capsys.readouterr().out
 
 
-def test_side_by_side_runs_everything_and_shows_the_log_of_what_failed(runner, capsys):
-    runner.steps = [bash("good", "echo all fine", "molecule"), bash("bad", "echo the cause; exit 1", "molecule")]
-    runner.run_side_by_side([[step] for step in runner.steps], jobs=2)
-    assert outcomes(runner) == ["passed", "FAILED"]
-    output = capsys.readouterr().out
-    assert "the cause" in output
-    assert "all fine" not in output
-
-
 def test_a_lane_runs_in_order_beside_others_and_cleans_up_after_their_failure(runner):
     environment = {"E2E_STACK": "here"}
     lane = [
@@ -111,15 +100,6 @@ def test_tests_are_counted_from_the_junit_file_of_this_run(runner, writes, count
     runner.steps = [bash("pytest", f"{write}exit 1", "unit")]
     runner.run_in_order(runner.steps)
     assert str(runner.count()) == count
-
-
-def test_the_summary_names_every_step_and_ends_with_the_count(runner):
-    runner.steps = [bash("one", "true"), bash("two", "exit 1"), bash("later", "true", "unit")]
-    runner.run_in_order(runner.steps)
-    lines = runner.summary().splitlines()
-    assert [name for name in ("one", "two") if any(f" {name} " in line for line in lines)] == ["one", "two"]
-    assert any("1 of 3 steps" in line and "not run" in line for line in lines)
-    assert lines[-1] == "1 passed, 1 failed, 0 skipped"
 
 
 @pytest.mark.parametrize(
@@ -173,14 +153,3 @@ def test_the_long_layer_runs_the_steps_that_it_is_told_to(
     monkeypatch.setattr(checks, "stack_steps", lambda repo: [])
     assert checks.main(["long", option, "two"]) == 0
     assert [(tmp_path / step.name).exists() for step in steps] == ran
-
-
-def test_the_long_layer_installs_the_locks_of_every_image():
-    expected_images = {images_of(name) for name in stack_names()}
-    assert {step.command[3] for step in check_steps.stack_steps(check_steps.REPO)} == expected_images
-
-
-def images_of(name: str) -> str:
-    stack = load_stack(name).data
-    names = [image for image in images.image_names() if image.partition("-")[0] in stack["os"]]
-    return next((image for image in names if images.java(image) in stack.get("java", [])), names[0])

@@ -66,33 +66,6 @@ def test_a_suite_that_moved_is_found_in_the_archive_and_one_that_nobody_has_name
         images.find_mirror("bullseye", ["http://one.example"])
 
 
-@pytest.fixture
-def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Stand-ins that write down how they were called: mmdebstrap prints an archive, docker import takes it."""
-    folder = tmp_path / "tools"
-    mmdebstrap = (
-        'echo "mmdebstrap in $(stat -f -c %T "$TMPDIR")" >> "$CALLS"; echo archive; exit "${MMDEBSTRAP_STATUS:-0}"'
-    )
-    write_script(folder / "mmdebstrap", mmdebstrap)
-    docker = 'echo "docker $*" >> "$CALLS"; if [ "$1" = import ]; then cat > /dev/null; echo sha256:new; fi'
-    write_script(folder / "docker", docker)
-    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
-    monkeypatch.setenv("CALLS", str(tmp_path / "calls"))
-    monkeypatch.setattr(images, "CACHE", tmp_path / "cache")
-    monkeypatch.setattr(images, "find_mirror", lambda suite, mirrors: ("http://one.example", False))
-    return tmp_path / "calls"
-
-
-def test_a_base_image_gets_its_name_when_all_of_it_is_there(tools: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MMDEBSTRAP_STATUS", "1")
-    with pytest.raises(DemoError, match="mmdebstrap .* ended with status 1"):
-        images.make_base("el9")
-    assert "docker tag" not in tools.read_text(encoding="utf-8")
-    monkeypatch.delenv("MMDEBSTRAP_STATUS")
-    images.make_base("el9")
-    assert tools.read_text(encoding="utf-8").endswith(f"docker tag sha256:new {images.base_tag('el9')}\n")
-
-
 def test_the_failure_of_either_end_of_a_pipe_is_told() -> None:
     assert pipe(["echo", "one"], ["cat"]) == "one\n"
     with pytest.raises(DemoError, match="exit 3.*status 3:\n    why"):

@@ -20,7 +20,7 @@ from ansible.module_utils.hadoop_dl_host import engine_docker, source_wheels
 from faulty_server import Index, serving
 from interpreters import HOST_PYTHONS
 
-from hadoop_dl.data import cdsw, engine_image, stacks
+from hadoop_dl.data import engine_image, stacks
 from hadoop_dl.data.engine_image import EngineError
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -138,14 +138,6 @@ def test_what_cannot_work_is_refused_before_a_host_is_asked(changed: dict[str, A
         engine_image.work(given(**{"stack": CPU, **changed}))
     assert words in str(error.value)
     assert "s3cret" not in str(error.value)
-
-
-def test_engines_have_the_systems_and_pythons_of_their_sources() -> None:
-    engines = {engine.engine: engine for engine in cdsw.engines()}
-    assert (engines["13"].cdsw, engines["13"].ubuntu, engines["13"].glibc) == ("1.9", "18.04", "2.27")
-    assert "tf1.4-cpu-py27-el7" in engine_image.fits(engines["10"])
-    assert engine_image.fits(engines["8"]) == []  # no source tells its Pythons
-    assert engines["8"].problem(stacks.load_stack(WITH_WHEELS), "3.11").startswith("Engine 8 is Ubuntu 16.04")
 
 
 # The module, with a stand-in of Docker's command.

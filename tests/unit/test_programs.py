@@ -7,7 +7,6 @@ import os
 import re
 import subprocess
 import sys
-import zipfile
 from pathlib import Path
 
 import pytest
@@ -31,15 +30,6 @@ def run(*command: str, **options: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False, **options)  # type: ignore[call-overload, no-any-return]
 
 
-def test_the_same_files_make_the_same_bytes() -> None:
-    assert programs.pack(GPU_CHECK) == programs.pack(GPU_CHECK)
-
-
-def test_an_archive_tool_shows_what_is_in_it(gpu_check: Path) -> None:
-    names = zipfile.ZipFile(gpu_check).namelist()
-    assert {"__main__.py", "ansible/module_utils/hadoop_dl_host/processes.py", "gpu_check/cli.py"} <= set(names)
-
-
 def test_every_program_that_a_role_installs_is_one_that_the_plan_knows() -> None:
     """The plan's digests are of what programs.directories finds."""
     installed = {
@@ -57,12 +47,6 @@ def test_it_finds_its_python_and_refuses_misuse(gpu_check: Path, launcher: str) 
     completed = run(*filter(None, [launcher]), str(gpu_check), "--nonsense")
     assert completed.returncode == 2
     assert "gpu-check does not know --nonsense." in completed.stderr
-
-
-def test_it_explains_itself(gpu_check: Path) -> None:
-    completed = run(str(gpu_check), "--help")
-    assert completed.returncode == 0
-    assert "gpu-check [--json] [--junit FILE] [--list] [NAME ...]" in completed.stdout
 
 
 @pytest.mark.parametrize("how", ["by path", "by a relative name", "by another Python"])

@@ -217,11 +217,3 @@ def test_a_host_that_submits_nothing_says_so(ready: Any) -> None:
     ready.submit.unlink()
     completed = run(ready)
     assert (completed.returncode, "Log in on an edge node." in completed.stderr) == (3, True)
-
-
-def test_the_help_explains_the_columns(ready: Any) -> None:
-    answer = run(ready, "--help")
-    assert answer.returncode == 0
-    assert all(
-        f"  {name}" in answer.stdout for name in resnet50.TITLES if name not in ("workers", "hosts", "images/s", "step")
-    )

@@ -32,11 +32,6 @@ def test_a_stack_with_tensorflowonspark_has_the_jar_that_reads_tfrecords(name):
     assert all(a["url"].startswith("https://") and a["folder"] == "files" and "project" not in a for a in jars)
 
 
-def test_environments_of_different_pythons_have_different_names():
-    stack = load_stack("tf2.15-py3-el9")
-    assert stack.lock("3.11").digest != stack.lock("3.9").digest
-
-
 def test_an_unknown_name_lists_the_known_ones_and_the_nearest():
     with pytest.raises(UnknownStack, match=r"'tf1.15-py27'.*Did you mean tf1.15-py27-el7\?.*tf2.15-py3-el9"):
         load_stack("tf1.15-py27")

@@ -23,12 +23,6 @@ def record(**changes) -> tested.Record:
     return dataclasses.replace(record, **changes)
 
 
-def test_the_page_has_every_lock():
-    page = tested.tables()
-    locks = [f"| [{name}](../../stacks/{name}.yml) | {python} |" for name, python in tested.all_locks()]
-    assert [lock for lock in locks if lock not in page] == []
-
-
 def test_a_lock_that_changed_since_counts_as_not_tested(path):
     tested.write(record(digest="0" * 16), path)
     assert set(tested.status(STACK, PYTHON, tested.read(path)).values()) == {"not tested"}
@@ -47,18 +41,6 @@ def test_an_answer_that_was_never_given_is_not_a_yes(path):
     answers = {name: answer for name, answer in ANSWERS.items() if name != "trained"}
     tested.write(record(answers=answers), path)
     assert tested.status(STACK, PYTHON, tested.read(path))["trained"] == "not tested"
-
-
-def test_a_failure_is_shown_with_its_sentence(path):
-    tested.write(record(answers={**ANSWERS, "kafka": "no broker"}), path)
-    page = tested.tables(path)
-    assert "1. no broker" in page
-    assert "| no [1] |" in page
-
-
-def test_a_skipped_lock_is_shown_as_skipped(path):
-    tested.write(record(answers={}, skipped="no Python 3.11"), path)
-    assert set(tested.status(STACK, PYTHON, tested.read(path)).values()) == {"skipped: no Python 3.11"}
 
 
 def test_a_skip_on_another_machine_replaces_no_answers(path):
@@ -115,10 +97,6 @@ def test_gpu_stacks_from_2_15_on_carry_cuda_as_the_stack_says():
             assert locked_versions["nvidia-cuda-runtime-cu12"].startswith(cuda + ".")
             assert locked_versions["nvidia-cudnn-cu12"].startswith(stack.data["cudnn"] + ".")
             assert locked_versions["nvidia-nccl-cu12"] == stack.data.get("nccl", locked_versions["nvidia-nccl-cu12"])
-
-
-def test_cpu_stacks_say_so_in_their_name():
-    assert [name for name in stack_names() if ("cuda" in load_stack(name).data) == ("-cpu-" in name)] == []
 
 
 def test_gpu_check_has_the_catalogue_of_xids():
