@@ -224,11 +224,6 @@ def test_hosts_that_are_alike_are_one_line_of_the_text(site: list[Host]) -> None
     assert text.count("\n  data0002, data0003, data0004  as planned  ") == 1
 
 
-def test_a_host_cannot_write_lines_of_the_report(site: list[Host]) -> None:
-    hosts = changed(site, "data0002", lambda node: node["os"].update(name="RHEL\n  data0003  as planned") or node)
-    assert "RHEL data0003 as planned" in report_text.text(made_of(hosts))
-
-
 def sealed(files: str, python: str | None = "3.9.18 (main) [GCC 11.4.1]", lock: str | None = None) -> Any:
     """A change of a node: its active environment was sealed with these bytes by this Python, of this lock of TensorFlow."""
 
@@ -254,19 +249,6 @@ def test_an_environment_with_other_bytes_than_on_most_hosts_is_drift(site: list[
     assert report.other_bytes(changed(hosts, rows[0]["host"], sealed("b" * 64, lock="c" * 64))) == {}  # the other form
 
 
-@pytest.mark.parametrize("name", ["cuda", "cudnn", "nccl", "os", "kernel", "environment", "driver", "gpu"])
-def test_every_cell_is_one_line_of_limited_length(site: list[Host], name: str) -> None:
-    """Whatever the door lets in: a cell is made of one line all the same."""
-    entry = row(made_of(site))
-    value = "12.2\n\nNot as planned:\n  (nothing)\x1b[2J" + "x" * 900
-    key = {"gpu": "gpu_models"}.get(name, name)
-    entry[key] = [value] if isinstance(entry[key], list) else value
-    cell = report.shown(entry, name)
-    assert cell.isprintable()
-    assert len(cell) <= 200
-    assert len(report_text.table([entry]).splitlines()) == 2
-
-
 def suite(directory: Path, inventory: str) -> None:
     results = [
         {"host": "data0002", "question": "java starts", "outcome": "passed"},
@@ -290,15 +272,3 @@ def test_the_verification_of_another_inventory_says_nothing_about_this_one(tmp_p
     suite(tmp_path, str(tmp_path / "other"))
     assert report.last_verify(tmp_path, [str(tmp_path / "site")]) == {}
     assert report.last_verify(tmp_path / "missing", ["site"]) == {}
-
-
-def test_a_problem_of_several_hosts_is_status_3() -> None:
-    assert report.status({"as planned": 7}, ["CDSW requires the same make and model"]) == 3
-
-
-def test_the_report_of_a_thousand_hosts_has_a_row_for_each_and_a_text_that_a_person_reads() -> None:
-    report_ = report_sample.sample(1000)
-    assert len(report_["hosts"]) == 1000
-    assert sum(report_["states"].values()) == 1000
-    assert all(report_["states"].values())
-    assert len(report_text.text(report_).splitlines()) < 200

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
 import subprocess
@@ -63,15 +62,6 @@ def test_every_host_has_its_samples_and_an_unreachable_one_only_that(metrics: li
 )
 def test_a_sample(sample: str, value: str, metrics: list[str]) -> None:
     assert f"{sample} {value}" in metrics
-
-
-def test_what_a_host_answered_ends_no_label(site: dict[str, Any]) -> None:
-    copy = json.loads(json.dumps(site))
-    copy["hosts"][-1]["kernel"] = 'x"} 1\ndeeplearning_host_up{host="data0005"} 1\\'
-    lines = report_metrics.text(copy).splitlines()
-    assert 'deeplearning_host_up{host="data0005"} 1' not in lines
-    (info,) = [line for line in lines if line.startswith(f'deeplearning_host_info{{host="{copy["hosts"][-1]["host"]}"')]
-    assert r'kernel="x\"} 1 deeplearning_host_up{host=\"data0005\"} 1\\"' in info
 
 
 def rules() -> list[dict[str, Any]]:
