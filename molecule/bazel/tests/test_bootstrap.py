@@ -1,7 +1,5 @@
 """What a user without root has after a bootstrap; the sources are a stand-in whose compile.sh answers like bazel's."""
 
-import json
-
 import pytest
 
 testinfra_hosts = ["ansible://bazel-el7"]
@@ -32,5 +30,3 @@ def test_the_log_is_kept_and_says_how_it_was_compiled(host, words):
 def test_sources_and_temporary_files_are_gone(host):
     names = host.check_output(f"ls -A {HOME}/bazel").split()
     assert sorted(names) == [".lock", "0.26.1", "bootstrap-0.26.1.log"]
-
-

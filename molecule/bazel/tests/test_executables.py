@@ -1,7 +1,5 @@
 """The node with three executables: a user without root builds with each of them, without a network."""
 
-import json
-
 import pytest
 from offline_build import OFFLINE, OWN_RULES, build
 
@@ -26,8 +24,6 @@ def test_it_is_the_version(host, version):
 def test_it_is_roots_and_everybody_runs_it(host, version):
     program = host.file(f"/opt/bazel/{version}/bin/bazel")
     assert (program.user, program.group, program.mode) == ("root", "root", 0o755)
-
-
 
 
 def test_nothing_else_is_there(host):

@@ -1,7 +1,5 @@
 """The node with a package of the signed repository."""
 
-import json
-
 testinfra_hosts = ["ansible://bazel-el9"]
 PLACE = "/opt/bazel/0.26.1"
 
@@ -14,8 +12,6 @@ def test_a_user_runs_it(host):
 def test_it_is_the_packages_executable(host):
     assert host.check_output("rpm -qf --queryformat '%{NAME}-%{VERSION}' /usr/bin/bazel") == "bazel-0.26.1"
     assert host.file(f"{PLACE}/bin/bazel").sha256sum == host.file("/usr/bin/bazel").sha256sum
-
-
 
 
 def test_an_update_of_the_host_does_not_meet_the_repository(host):

@@ -37,5 +37,3 @@ def test_a_missing_library_is_named(host, tmp_path):
     message = causes(machine, {"cuda_build": True, "gpus": []}, errors)
     assert "It does not find libcuda.so.1: install what contains them" in message
     assert "cuda_versions" in message
-
-
