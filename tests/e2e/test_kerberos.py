@@ -83,24 +83,6 @@ def test_the_suite_asks_hdfs_and_leaves_no_ticket(cluster: Cluster, shell: Shell
         assert shell(host, "ls -d /run/deeplearning-login-* 2>/dev/null || true") == (0, "")
 
 
-def test_a_job_without_a_ticket_is_refused_before_submission(analyst: Callable[[str], Answer]) -> None:
-    status, text = analyst("tfos-submit choose.py")
-    assert (status, "there is none" in text, "Run kinit" in text) == (3, True, True), text
-
-
-def test_a_job_with_an_expired_ticket_is_refused_before_submission(analyst: Callable[[str], Answer]) -> None:
-    status, text = analyst(f"kinit -l 1s -k -t {USER_KEYTAB} analyst@{REALM} && sleep 2 && tfos-submit choose.py")
-    assert (status, "ended at" in text) == (3, True), text
-
-
-def test_a_keytab_that_others_can_read_is_refused(analyst: Callable[[str], Answer]) -> None:
-    status, text = analyst(
-        f"cp {USER_KEYTAB} ~/open.keytab && chmod 644 ~/open.keytab && "
-        f"tfos-submit --principal analyst@{REALM} --keytab ~/open.keytab choose.py"
-    )
-    assert (status, "by its owner alone" in text) == (3, True), text
-
-
 def test_a_job_in_cluster_mode_runs_by_keytab_with_gpus(analyst: Callable[[str], Answer], gpu_devices: None) -> None:
     status, text = analyst(f"rm -f result.json && {JOB}")
     assert status == 0, text[-6000:]

@@ -222,22 +222,6 @@ def test_dask_is_a_hint_for_tensorflow_1_alone(
     assert capsys.readouterr().out == ""
 
 
-@pytest.mark.parametrize(
-    ("ports", "expected"),
-    [
-        ({}, None),
-        ({"CDSW_PUBLIC_PORT": "8080"}, ("8080", "0.0.0.0", "http://e1.cdsw.example.com")),  # noqa: S104
-        (
-            {"CDSW_PUBLIC_PORT": "8080", "CDSW_READONLY_PORT": "8090", "CDSW_APP_PORT": "8100"},
-            ("8090", "127.0.0.1", "https://read-only-e1.cdsw.example.com"),
-        ),
-    ],
-)
-def test_the_address_of_tensorboard(ports: dict[str, str], expected: tuple[str, str, str] | None) -> None:
-    names = {"CDSW_ENGINE_ID": "e1", "CDSW_DOMAIN": "cdsw.example.com"}
-    assert run_tensorboard.place({**names, **ports}) == expected
-
-
 def test_tensorboard_outside_of_a_session_or_without_logs(site: Path, mirror: Mirror, engine: Path) -> None:
     project = made(site, mirror)
     code, output = session(engine, project, "run_tensorboard.py")

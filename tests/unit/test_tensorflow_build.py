@@ -302,13 +302,6 @@ def test_why_bazel_ended(tmp_path: Path, log: str, status: int, words: str) -> N
     assert "what is compiled stays" in builder.why(answer)
 
 
-def test_a_disk_that_is_full_before_bazel_builds_is_named_too(tmp_path: Path) -> None:
-    """configure starts bazel, which unpacks itself."""
-    fields = (1, "", "OSError: [Errno 28] No space left on device", False, "configure ended with status 1")
-    with pytest.raises(tensorflow_builder.Failed, match="is full. Free some space there"):
-        new_build(tmp_path).need(tensorflow_builder.processes.Answer(*fields), "configure must succeed")
-
-
 @pytest.mark.parametrize(("left", "words"), [(100, "is full. Free some space there"), (10**6, "status 36")])
 def test_a_disk_that_is_full_is_named_where_no_program_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, left: int, words: str
