@@ -296,6 +296,16 @@ HEADLESS = [
         "E tensorflow/stream_executor/cuda/cuda_driver.cc:806] failed to allocate 512.00M (536870912 bytes) from device: CUDA_ERROR_OUT_OF_MEMORY",
         "failed to allocate 512.00M",
     ),
+    # tensorflow/tensorflow#60913: healthy processes have error lines as well, but a row is about this one.
+    (
+        "E0000 00:00:1738697930.202924    7665 cuda_dnn.cc:522] Loaded runtime CuDNN library: 9.1.0 but source was compiled with: 9.3.0.\n"
+        "2025-02-04 20:38:50.230519: W tensorflow/core/framework/op_kernel.cc:1841] OP_REQUIRES failed at xla_ops.cc:577 : FAILED_PRECONDITION",
+        "Loaded runtime CuDNN library: 9.1.0",
+    ),
+    # TOSIT-IO/tdp-collection#346: YARN's diagnostics.
+    ("1/1 local-dirs have errors: [ /data/yarn/local : Cannot create directory: /data/yarn/local ]", "local-dirs have"),
+    # TOSIT-IO/tdp-collection#727
+    ("Caused by: ExitCodeException exitCode=24: File /etc/hadoop/conf.rm must be owned by root", "owned by root"),
     # uber/petastorm#288: the end of a stack.
     (
         "\tat java.lang.Thread.run(Thread.java:748)\nCaused by: org.apache.spark.SparkException: Python worker exited unexpectedly (crashed)",
@@ -311,10 +321,11 @@ HEADLESS = [
 
 @pytest.mark.parametrize(("text", "words"), HEADLESS, ids=[words[:40] for _, words in HEADLESS])
 def test_what_no_line_begins_as_an_error_is_the_reason_if_nothing_else_is(text: str, words: str) -> None:
-    assert words in first_error(log(text))
+    known = hints.known(ROWS)
+    assert words in first_error(log(text), known)
     other = log("26/11/29 04:35:37 ERROR X: it broke", container="container_1_0001_01_000003")
-    assert first_error(log(text) + other).endswith("it broke")
-    assert first_error(log(text), ended=False) == "", "a job that runs may be well"
+    assert first_error(log(text) + other, known).endswith("it broke")
+    assert first_error(log(text)) == "", "a job that runs may be well"
 
 
 @pytest.mark.parametrize("signal", ["9 (Killed)", "4 (Illegal instruction: 4)"])
@@ -325,6 +336,17 @@ def test_a_rank_that_a_signal_ended_is_an_error(signal: str) -> None:
         "Primary job  terminated normally, but 1 process returned", "a non-zero exit code.", words, kind="stdout"
     )
     assert first_error(text).endswith(words)
+
+
+def test_the_exception_that_a_wrapper_has_is_the_reason() -> None:
+    """citiususc/SparkBWA#20"""
+    lines = (
+        "16/07/25 15:45:25 ERROR scheduler.LiveListenerBus: Listener EventLoggingListener threw an exception",
+        "java.lang.reflect.InvocationTargetException",
+        "    at sun.reflect.NativeMethodAccessorImpl.invoke0(Native Method)",
+        "Caused by: java.io.IOException: Filesystem closed",
+    )
+    assert first_error(log(*lines)).endswith("java.io.IOException: Filesystem closed")
 
 
 def test_what_spark_printed_on_this_host_is_the_drivers() -> None:

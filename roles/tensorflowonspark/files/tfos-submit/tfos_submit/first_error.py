@@ -20,6 +20,10 @@ DIAGNOSIS = re.compile(
     r"^(?:.* exitCode: -?\d+)?\s*(?:Failing this attempt\.)?Diagnostics: (?:\[[^\]]*\])?"
     r"(?!\[|Exception from|Container killed on request)(\S.+)"
 )
+# It says nothing itself: the reason is the exception that it wraps.
+WRAPPER = re.compile(
+    r"^(?:Caused by: )?[\w.]+\.(?:InvocationTargetException|UndeclaredThrowableException|ExecutionException: Boxed Error)$"
+)
 OURS = re.compile(r".*?(tfos-gpus: .*)")
 ARGUMENTS = re.compile(r"^\S+\.py: error: .+")
 # Native code that ends its process, without a time: glibc, libstdc++, HotSpot, CPython, ld.so and bash print it.
@@ -54,8 +58,8 @@ CONSEQUENCES = re.compile(
 # The reason only if no line begins an error: an exception without its head, as a notebook, TensorFlow 1 or a script prints what it caught,
 # or after libhdfs's "NAME error:"; one that Spark or Hadoop only warns of; an executor that was ended from outside.
 HEADLESS = re.compile(
-    r"^(?:Caused by: )?(?:\w+\.)*[A-Z]\w*(?:Error|Exception)(?:\([\w.$]+\)| \(see above for traceback\))?: |^\w+(?:\(.*\):)? (?:.* )?error:$|"
-    r"^Horovod has been shut down|.*\bError reported to Coordinator: |E tensorflow/\S+:\d+\] "
+    r"^(?:Caused by: )?(?:\w+\.)*[A-Z]\w*(?:Error|Exception)(?:\([\w.$]+\)| \(see above for traceback\)| exitCode=\d+)?: |^\w+(?:\(.*\):)? (?:.* )?error:$|"
+    r"^Horovod has been shut down|.*\bError reported to Coordinator: "
 )
 JAVA_EXCEPTION = re.compile(r"\b(?:\w+\.){2,}[\w$]+(?:Error|Exception)\b")
 ENDED = re.compile(r"Lost executor|Lost task|Job aborted|Final app status: FAILED")  # not only warned of
@@ -65,9 +69,9 @@ SYMPTOMS = re.compile(
 )
 
 
-def first_error(text, ended=True):
-    """Container, host, time and words; empty if no container has an error. ended: whether the job has, for which there is a reason."""
-    first = next(iter(errors(text, headless=ended)), None)
+def first_error(text, known=None):
+    """Container, host, time and words; empty if no container has an error. known: for a job that has ended, see errors()."""
+    first = next(iter(errors(text, known=known)), None)
     if not first:
         return ""
     when = first.when.split(" ")[-1]
@@ -75,12 +79,16 @@ def first_error(text, ended=True):
     return "%s%s: %s" % (place, " at " + when if when else "", first.words[:500] + beside(first, text))
 
 
-def errors(text, anything=True, headless=False):
-    """Those that may be the reason, the first one first; consequences only if there is nothing else, or never; headless ones likewise."""
-    logs = containers(text)
-    everything = [error for container in logs for error in errors_of(container)]
-    if headless and not everything:
-        everything = [error for container in logs for error in errors_of(container, headless=True)]
+def errors(text, anything=True, known=None):
+    """Those that may be the reason, the first one first; consequences only if there is nothing else, or never.
+
+    known: a test of lines. With it also what is headless, and else what passes it, if there is nothing else.
+    """
+    logs, everything = containers(text), []
+    for begins in (error_at, headless_at, lambda lines, number: lines[number].strip() if known(lines[number]) else ""):
+        everything = [error for container in logs for error in errors_of(container, begins)]
+        if everything or not known:
+            break
     reasons = [error for error in everything if not CONSEQUENCES.search(error.words)]
     # Of the same second, the driver's own is the consequence; in a container the lines are in order.
     return sorted(
@@ -122,16 +130,16 @@ def containers(text):
     ]
 
 
-def errors_of(container, headless=False):
-    """The errors of one log, in its order."""
+def errors_of(container, begins):
+    """The errors of one log, in its order. begins: what a line has to say that begins one."""
     name, host, lines = container
     when, found, number = "", [], 0
     while number < len(lines):
         when = clock_of(lines[number]) or when
-        words = (headless_at if headless else error_at)(lines, number)
+        words = begins(lines, number)
         end = block_end(lines, number) if words else number + 1
         empty = EMPTY.search(words) or (EMPTY.search(lines[number]) and CONSEQUENCES.search(words))
-        if words and (not empty or headless and "Lost executor" in words):
+        if words and (not empty or begins is headless_at and "Lost executor" in words):
             found.append(Error(when, name, host, words, [words] + lines[number:end]))
         # What stands below an error belongs to it; below YARN's warning of a kill stands the end of the killed one's log.
         number = end if level_and_words(lines[number])[0] in ("ERROR", "FATAL") else number + 1
@@ -217,4 +225,5 @@ def exception_after(lines):
     ]
     # What it is about may stand below, such as what it waited for.
     reasons = [words for words in found if not CONSEQUENCES.search(words)]
+    reasons.sort(key=lambda words: bool(WRAPPER.match(words)))
     return DIAGNOSIS.sub(r"\1", re.sub(r"^Caused by: ", "", (reasons + found + [""])[0]))

@@ -42,18 +42,23 @@ def table():
 def hints(text):
     """The sentence about the first error that a row explains; a weak row's only if there is no other. One cause, one sentence."""
     rows, weak = table(), []
-    lines = [line for error in errors(text, headless=True) for line in error.block]
+    lines = [line for error in errors(text, known=known(rows)) for line in error.block]
     for line in lines + text.splitlines()[-LAST:]:
-        row, match = (None, None) if QUIET.search(line) else explained(rows, line)
+        row, match = explained(rows, line)
         if match and not row.weak:
             return [sentence(row, match)]
         weak += [sentence(row, match)] if match else []
     return weak[:1]
 
 
+def known(rows):
+    """The test whether a row is about a line."""
+    return lambda line: explained(rows, line)[0]
+
+
 def explained(rows, line):
     """The row about a line and its match."""
-    for row in rows:
+    for row in () if QUIET.search(line) else rows:
         match = row.pattern.search(line)
         if match:
             return row, match
@@ -69,6 +74,6 @@ def say_causes(log, output, logs, ended=True):
     everything = "%s\nLogType:stdout\n%s\n%s" % (log, output, logs)
     for line in hints(everything):
         say("hint: " + line)
-    first = first_error(everything, ended)
+    first = first_error(everything, known(table()) if ended else None)
     if first:
         say("the first error: " + first)
