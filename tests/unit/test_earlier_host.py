@@ -3,7 +3,7 @@
 earlier_host.json is such a host: a data node with RHEL 7 and two P100 after a run of the version of 22 November 2026 (before
 the layers of lib/hadoop_dl and the role _cuda_package), which planned nothing more for it. Its environment, seal, receipts
 and records were written by that version's modules, plan and roles; the wheels are small ones, and the lock is theirs. The
-name of the environment is the real one of that stack's lock.
+name of the environment is the real one of that stack's lock. Of the scripts that activate it, sh's alone is there.
 """
 
 from __future__ import annotations

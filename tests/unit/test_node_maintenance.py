@@ -1,6 +1,7 @@
 """Which hosts may leave YARN, which lines of its file of excluded nodes are ours, and what a refresh would do to others.
 
-yarn_answers/*.json: captured from a ResourceManager of Hadoop 3.3.6 with two NodeManagers (tests/long/yarn_processes.py); names were replaced.
+yarn_answers/*.json: captured from a ResourceManager of Hadoop 3.3.6 with two NodeManagers (tests/long/yarn_processes.py); names were replaced, and
+fields that nothing reads are left out.
 """
 
 from __future__ import annotations
