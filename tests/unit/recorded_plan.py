@@ -1,4 +1,4 @@
-"""Recorded facts of 21 hosts with their recorded plan, for test_recorded_plan.py and others.
+"""Recorded facts of 18 hosts with their recorded plan, for test_recorded_plan.py and others.
 
 The hosts are those of trees.py, bare and installed, as host_reader answered: facts and variables that an entry lacks are those of
 the first one. Digests leave out the roles' files, which change often. Where a stack's file or compat/ changes what these hosts get,
