@@ -18,6 +18,7 @@ OBEYED = {
     key: C.add_internal_fqcns((action,))
     for key, action in (("add_host", "add_host"), ("add_group", "group_by"), ("ansible_stats", "set_stats"))
 }
+PRINTED = {"msg", "diff", "_ansible_item_label"}  # of a success
 LONGEST = 2000  # characters of the text of a broken connection
 PLAIN = str.maketrans("{}", "()")
 
@@ -34,17 +35,15 @@ class Display:
 
 
 def clean(task_result: Any) -> None:
-    """What Ansible prints of a result by itself."""
+    """What Ansible prints of a result by itself. Cleaned texts stay data: one without the mark of wrap_var is a template."""
     result = task_result._result
     for answer in (result, *(item for item in result.get("results") or () if isinstance(item, dict))):
         answer.pop("deprecations", None)
         warnings = answer.pop("warnings", None)
         if isinstance(warnings, list):
-            answer["warnings"] = [one_line(warning) for warning in warnings]
-        if answer.get("failed") or answer.get("unreachable"):
-            answer.update({key: printable_values(value) for key, value in answer.items() if key != "results"})
-        elif "msg" in answer:
-            answer["msg"] = printable_values(answer["msg"])
+            answer["warnings"] = wrap_var([one_line(warning) for warning in warnings])
+        printed = answer if answer.get("failed") or answer.get("unreachable") else PRINTED & answer.keys()
+        answer.update({key: wrap_var(printable_values(answer[key])) for key in {*printed} - {"results"}})
 
 
 class Results(deque):  # type: ignore[type-arg]

@@ -79,6 +79,14 @@ def result_keys(answer: Any, site: str) -> Any:
     }
 
 
+def printed(answer: Any, site: str) -> Any:
+    """What Ansible prints of a success, as templates that move the cursor."""
+    text = CURSOR + template(site)
+    sides = dict.fromkeys(("before", "after", "before_header", "after_header"), text)
+    shown = {"msg": text, "warnings": [text], "diff": [sides | {"after": text + "2"}]}
+    return answer | shown | {"changed": True, "results": [shown], "exception": text}
+
+
 ATTACKS: dict[str, Callable[[Any, str], Any]] = {
     "keys": result_keys,
     "failed": lambda answer, site: answer | {"failed": True, "unreachable": True, "msg": template(site)},
@@ -86,6 +94,7 @@ ATTACKS: dict[str, Callable[[Any, str], Any]] = {
         answer
         | {"failed": True, "msg": CURSOR, "exception": CURSOR, "warnings": [CURSOR], "deprecations": [{"msg": CURSOR}]}
     ),
+    "printed": printed,
     "skipped": lambda answer, site: answer | {"skipped": 1, "failed_when_result": 0, "msg": template(site)},
     "templates": lambda answer, site: leaves(answer, texts(template(site))) | {template(site): template(site)},
     "options": lambda answer, site: leaves(answer, texts(f"-oProxyCommand=touch {site}/evaluated;{MARK}")),
