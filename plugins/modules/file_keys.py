@@ -46,21 +46,22 @@ from ansible.module_utils.hadoop_dl_host.ledger import Ledger, Unreadable
 
 def read(path):
     """The file's bytes; None if it does not exist."""
-    whole_files.check_place(path)
-    if not os.path.exists(path):
-        return None
-    with open(path, "rb") as handle:
-        return handle.read()
+    with whole_files.as_keeper(path):
+        if not os.path.exists(path):
+            return None
+        with open(path, "rb") as handle:
+            return handle.read()
 
 
 def write(path, data):
     """A link, as /etc/alternatives has them, stays one."""
-    place = os.path.realpath(path)
-    if data is None:
-        os.unlink(place)
-        return
-    whole_files.make_directory(os.path.dirname(place))
-    whole_files.write_whole(place, data, **(whole_files.access_of(place) if os.path.exists(place) else {}))
+    with whole_files.as_keeper(path):
+        place = os.path.realpath(path)
+        if data is None:
+            os.unlink(place)
+            return
+        whole_files.make_directory(os.path.dirname(place))
+        whole_files.write_whole(place, data, **(whole_files.access_of(place) if os.path.exists(place) else {}))
 
 
 def change(module, params, ledger):

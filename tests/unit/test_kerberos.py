@@ -185,6 +185,24 @@ def test_yarn_site_xml_gives_an_account_no_ticket_of_another_ones_keytab(
     assert not keytab.log.exists()
 
 
+@AS_ROOT
+def test_an_account_that_exchanges_its_keytab_meanwhile_gets_no_ticket_of_root(
+    keytab: Keytab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def look(path: str) -> int:
+        owner = kerberos_login_check(path)
+        os.chown(path, 0, -1)  # as if its name were a link to a keytab of root from now on
+        return owner
+
+    kerberos_login_check = kerberos_login.check_keytab
+    monkeypatch.setattr(kerberos_login, "check_keytab", look)
+    names = {yarn_admin.PRINCIPAL: f"hdfs@{REALM}", yarn_admin.KEYTAB: str(keytab.path)}
+    write_settings(keytab.directory / "yarn-site.xml", {**SECURE, **names})
+    with yarn_admin.Admin(str(keytab.directory), "nobody", "yarn"):
+        pass
+    assert keytab.log.read_text(encoding="utf-8").startswith(f"{NOBODY} ")
+
+
 def test_the_ticket_of_a_killed_step_is_removed_by_the_next_one_and_that_of_a_running_one_stays(
     realm: Realm, tmp_path: Path
 ) -> None:

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import errno
 import os
+import pwd
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
-from ansible.module_utils.hadoop_dl_host import whole_files
+import python_files
+from ansible.module_utils.hadoop_dl_host import whole_files, yarn_exclude
+from ansible_programs import REPOSITORY
 from other_processes import ended
 
 
@@ -93,3 +99,64 @@ def test_a_directory_whose_name_a_file_has_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "builds").touch()
     with pytest.raises(OSError, match="File exists"):
         whole_files.make_directory(str(tmp_path / "builds"))
+
+
+AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
+NOBODY = pwd.getpwnam("nobody").pw_uid
+FILE_KEYS = python_files.load(REPOSITORY / "plugins/modules/file_keys.py")
+
+
+@pytest.fixture
+def of_an_account() -> Iterator[Path]:
+    """A file in a directory of nobody, as on hosts where Hadoop was unpacked from an archive."""
+    with tempfile.TemporaryDirectory() as directory:  # pytest's own directories are closed to other accounts
+        Path(directory).chmod(0o755)
+        path = Path(directory, "conf", "settings")
+        path.parent.mkdir()
+        path.write_bytes(b"of the account")
+        path.chmod(0o640)
+        for place in (path.parent, path):
+            os.chown(place, NOBODY, pwd.getpwuid(NOBODY).pw_gid)
+        yield path
+
+
+@AS_ROOT
+@pytest.mark.parametrize("module", [yarn_exclude, FILE_KEYS])
+def test_root_writes_the_file_of_an_account_as_this_account(of_an_account: Path, module: Any) -> None:
+    assert module.read(str(of_an_account)) == b"of the account"
+    module.write(str(of_an_account), b"new")
+    status = of_an_account.stat()
+    assert (of_an_account.read_bytes(), status.st_uid, status.st_mode & 0o777) == (b"new", NOBODY, 0o640)
+    assert (os.geteuid(), os.getegid()) == (0, 0)
+
+
+@AS_ROOT
+@pytest.mark.parametrize("module", [yarn_exclude, FILE_KEYS])
+@pytest.mark.parametrize("exchanged", ["the file", "its directory"])
+def test_a_file_that_its_account_exchanges_meanwhile_is_none_of_root(
+    of_an_account: Path, tmp_path: Path, module: Any, exchanged: str
+) -> None:
+    """What was read is the account's text: as root it would be written over a file such as /etc/sudoers."""
+    of_root = tmp_path / "settings"
+    of_root.write_text("of root")
+    data = module.read(str(of_an_account))
+    place = of_an_account if exchanged == "the file" else of_an_account.parent
+    place.rename(place.with_name("aside"))
+    place.symlink_to(of_root if exchanged == "the file" else tmp_path)
+    os.lchown(place, NOBODY, -1)
+    for attack in (lambda: module.write(str(of_an_account), data), lambda: module.read(str(of_an_account))):
+        with pytest.raises(OSError, match="another account|root works as this account there, but: .*Permission denied"):
+            attack()
+    assert of_root.read_text() == "of root"
+
+
+@AS_ROOT
+@pytest.mark.parametrize(("mode", "refused"), [(0o775, True), (0o757, True), (0o1777, False)])
+def test_a_file_that_anybody_can_exchange_is_refused(of_an_account: Path, mode: int, refused: bool) -> None:
+    os.chown(of_an_account.parent, 0, 65534)
+    of_an_account.parent.chmod(mode)
+    if refused:
+        with pytest.raises(OSError, match=rf"others than root can exchange the files in {of_an_account.parent}"):
+            whole_files.keeper(str(of_an_account))
+    else:
+        assert whole_files.keeper(str(of_an_account)) == NOBODY

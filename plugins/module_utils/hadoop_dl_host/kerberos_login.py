@@ -53,12 +53,13 @@ def check_keytab(path):
     return status.st_uid
 
 
-def log_in(principal, keytab, cache, lifetime=LIFETIME):
+def log_in(principal, keytab, cache, lifetime=LIFETIME, owner=None):
     """Put a ticket into the cache, in place of the one that is there.
 
-    Root asks as the owner of the keytab. So a name that an account wrote for root opens no file that this account cannot read.
+    Root asks as the owner of the keytab, by its number if the caller has looked: another file may have the name meanwhile. So a name that an account
+    wrote for root opens no file that this account cannot read.
     """
-    owner = check_keytab(keytab)
+    owner = check_keytab(keytab) if owner is None else owner
     if not PRINCIPAL.match(principal):
         raise NoLogin("the principal must be NAME@REALM or NAME/HOST@REALM, but is %s" % principal)
     if os.geteuid() != 0 or owner == 0:
@@ -158,10 +159,10 @@ def remove(place, descriptor):
 
 
 @contextlib.contextmanager
-def logged_in(principal, keytab, user=None, directory="/run"):
+def logged_in(principal, keytab, user=None, directory="/run", owner=None):
     """With a ticket in a private directory, to which KRB5CCNAME points meanwhile. Without a principal nothing happens.
 
-    user: the account that runs what needs the ticket: it owns the file, and cannot list the directory.
+    user: the account that runs what needs the ticket: it owns the file, and cannot list the directory. owner: of the keytab, if it was looked at.
     """
     if not principal:
         yield None
@@ -171,7 +172,7 @@ def logged_in(principal, keytab, user=None, directory="/run"):
         try:
             # Java takes the name as a path: no FILE: before it.
             cache = os.path.join(place, uuid.uuid4().hex)
-            log_in(principal, keytab, cache)
+            log_in(principal, keytab, cache, owner=owner)
             if user:
                 entry = pwd.getpwnam(user)
                 os.chown(cache, entry.pw_uid, entry.pw_gid)

@@ -3,10 +3,12 @@
 
 from __future__ import absolute_import, division, print_function
 
+import contextlib
 import glob
 import hashlib
 import json
 import os
+import pwd
 import re
 import stat
 
@@ -76,22 +78,60 @@ def access_of(path):
     return {"mode": stat.S_IMODE(status.st_mode), "owner": (status.st_uid, status.st_gid)}
 
 
-def check_place(path, chooser=None):
-    """Raise IOError if somebody else than root and the file's owner chooses which file root changes: by a link on the way, or as `chooser` of the path."""
+def keeper(path, chooser=None):
+    """The uid of the first account, from / on, that can exchange a name on the way to this path for another; 0 if root alone can.
+
+    Raise IOError if somebody else than root and the file's owner chooses which file root changes: by a link on the way, or as `chooser` of the path.
+    """
     owner = os.stat(path).st_uid if os.path.exists(path) else 0
-    if chooser is not None and os.stat(chooser).st_uid not in (0, owner):
+    if chooser is not None and (keeper(chooser) or os.stat(chooser).st_uid) not in (0, owner):
         raise IOError("%s names %s, which belongs to another account" % (chooser, path))
-    place, parts = "/", path.split("/")
+    uid, place, parts = 0, "/", path.split("/")
     for _ in range(400):
         if not parts:
-            return
-        place, parts = os.path.normpath(os.path.join(place, parts[0])), parts[1:]
+            return uid
+        uid, directory = uid or exchanger(place, parts[0]), place
+        place, parts = os.path.normpath(os.path.join(directory, parts[0])), parts[1:]
         if os.path.islink(place):
             if os.lstat(place).st_uid not in (0, owner):
                 raise IOError("%s is a link of another account" % place)
-            parts, place = os.readlink(place).split("/") + parts, os.path.dirname(place)
+            parts, place = os.readlink(place).split("/") + parts, directory
             place = "/" if not parts[0] else place
     raise IOError("%s has too many links" % path)
+
+
+def exchanger(directory, name):
+    """The uid of an account, besides root, that can give this name in a directory to another file; 0 without one."""
+    status, path = os.stat(directory), os.path.join(directory, name)
+    if status.st_uid or not status.st_mode & (0o002 if status.st_gid == 0 else 0o022):
+        return status.st_uid
+    if not status.st_mode & stat.S_ISVTX:
+        raise IOError("others than root can exchange the files in %s (chmod go-w)" % directory)
+    return os.lstat(path).st_uid if os.path.lexists(path) else 0
+
+
+@contextlib.contextmanager
+def as_keeper(path):
+    """Root reads or writes this file as the account that can exchange it meanwhile, for a link to a file of root's, too."""
+    uid = keeper(path)
+    if uid == 0 or os.geteuid() != 0:
+        yield
+        return
+    groups = os.getgroups()
+    try:
+        entry = pwd.getpwuid(uid)
+        os.initgroups(entry.pw_name, entry.pw_gid)
+        os.setegid(entry.pw_gid)
+        os.seteuid(uid)
+        yield
+    except (IOError, OSError, KeyError) as error:
+        raise IOError(
+            "the account %d can exchange %s, so root works as this account there, but: %s" % (uid, path, error)
+        )
+    finally:
+        os.seteuid(0)
+        os.setegid(0)
+        os.setgroups(groups)
 
 
 def sync_path(path):

@@ -44,14 +44,13 @@ class Admin(object):
         except KeyError:
             raise Failed("the account %s must exist on this host, but does not" % self.account)
         principal, keytab = own_login(self.configuration, self.daemon)
-        if principal:
-            self.check_owner(keytab)
-        self.login = kerberos_login.logged_in(principal, keytab, user=self.account)
+        owner = self.check_owner(keytab) if principal else None
+        self.login = kerberos_login.logged_in(principal, keytab, user=self.account, owner=owner)
         self.login.__enter__()
         return self
 
     def check_owner(self, keytab):
-        """yarn-site.xml may be an account's own: it names no keytab of root or of somebody else, to whose ticket this account would come."""
+        """The owner's uid. yarn-site.xml may be an account's own: it names no keytab of root or of somebody else, to whose ticket this account would come."""
         owner = kerberos_login.check_keytab(keytab)
         expected = processes.account(self.account)[1] if self.account else None
         if os.geteuid() == 0 and (owner != expected if self.account else owner == 0):
@@ -59,6 +58,7 @@ class Admin(object):
                 "the keytab %s of yarn-site.xml must belong to %s, which runs the ResourceManager, but belongs to the uid %d"
                 % (keytab, self.account or "the account", owner)
             )
+        return owner
 
     def __exit__(self, *details):
         return self.login.__exit__(*details)

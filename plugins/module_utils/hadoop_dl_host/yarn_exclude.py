@@ -41,12 +41,12 @@ def place(directory):
             "%s must have one name in a line, but it is XML, which this project does not change. Drain the host by your own means (docs/operate/operations.md)."
             % path
         )
-    whole_files.check_place(path, chooser=os.path.join(directory, "yarn-site.xml"))
+    whole_files.keeper(path, chooser=os.path.join(directory, "yarn-site.xml"))
     return path
 
 
 def read(path):
-    with open(path, "rb") as handle:
+    with whole_files.as_keeper(path), open(path, "rb") as handle:
         data = handle.read(LARGEST + 1)
     if len(data) > LARGEST:
         raise Unusable("%s must have at most 8 MiB. Correct %s." % (path, PROPERTY))
@@ -101,5 +101,6 @@ def write_record(path, nodes):
 
 def write(path, data):
     """A link stays one, and so do owner and mode: the ResourceManager reads it."""
-    real = os.path.realpath(path)
-    whole_files.write_whole(real, data, **whole_files.access_of(real))
+    with whole_files.as_keeper(path):
+        real = os.path.realpath(path)
+        whole_files.write_whole(real, data, **whole_files.access_of(real))
