@@ -264,6 +264,16 @@ def test_the_next_step_fits_the_cluster(nodes: list[dict[str, Any]], arguments: 
     assert "systemctl" not in text, "a data scientist starts no daemon"
 
 
+def test_what_is_left_of_a_nodes_earlier_port_is_no_node(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hadoop 3.1.1, after its NodeManagers were restarted: YARN lists data1 twice, RUNNING and SHUTDOWN."""
+    answer = [
+        {**gpu_node("data1", 2), "lastHealthUpdate": 2},
+        {**gpu_node("data1", 0, state="SHUTDOWN"), "lastHealthUpdate": 1},
+    ]
+    monkeypatch.setattr(yarn.ResourceManager, "get", lambda self, path: {"nodes": {"node": answer}})
+    assert [node["state"] for node in yarn.ResourceManager([]).nodes()] == ["RUNNING"]
+
+
 def test_other_applications_are_a_reason_to_wait() -> None:
     assert "1 other application is running" in shortage(node("data1", 0), running=1)
 

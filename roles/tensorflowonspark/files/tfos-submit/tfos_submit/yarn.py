@@ -18,6 +18,7 @@ from ansible.module_utils.hadoop_dl_host.yarn_cluster import (
     rows,
     text,
 )
+from ansible.module_utils.hadoop_dl_host.yarn_nodes import current
 
 from tfos_submit.outcome import say
 
@@ -113,7 +114,7 @@ class ResourceManager(object):
     def every_node(self):
         """None if YARN does not answer."""
         answer = self.get("/nodes")
-        return None if answer is None else [node_summary(node) for node in rows(answer, "nodes", "node")]
+        return None if answer is None else [node_summary(node) for node in current(rows(answer, "nodes", "node"))]
 
     def nodes(self):
         """Those that the job's executors can come to."""
