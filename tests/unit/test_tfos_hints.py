@@ -311,6 +311,13 @@ HEADLESS = [
         "\tat java.lang.Thread.run(Thread.java:748)\nCaused by: org.apache.spark.SparkException: Python worker exited unexpectedly (crashed)",
         "Python worker exited",
     ),
+    # horovod/horovod#2544: a stack that is printed with indentation.
+    (
+        "    raise Py4JJavaError(\n    \tpy4j.protocol.Py4JJavaError: An error occurred while calling o153.parquet.\n"
+        "\t\t\t: org.apache.spark.SparkException: Job aborted.",
+        "o153.parquet. org.apache.spark.SparkException: Job aborted.",
+    ),
+    ("PMIX ERROR: OUT-OF-RESOURCE in file dstore/pmix_esh.c at line 831", "PMIX ERROR"),  # horovod/horovod#3765
     # horovod/horovod#3412
     (
         "[1,0]<stderr>:Horovod has been shut down. This was caused by an exception on one of the ranks.",

@@ -58,8 +58,9 @@ CONSEQUENCES = re.compile(
 # The reason only if no line begins an error: an exception without its head, as a notebook, TensorFlow 1 or a script prints what it caught,
 # or after libhdfs's "NAME error:"; one that Spark or Hadoop only warns of; an executor that was ended from outside.
 HEADLESS = re.compile(
-    r"^(?:Caused by: )?(?:\w+\.)*[A-Z]\w*(?:Error|Exception)(?:\([\w.$]+\)| \(see above for traceback\)| exitCode=\d+)?: |^\w+(?:\(.*\):)? (?:.* )?error:$|"
-    r"^Horovod has been shut down|.*\bError reported to Coordinator: "
+    r"^\s*(?:Caused by: )?(?:\w+\.)*[A-Z]\w*(?:Error|Exception)(?:\([\w.$]+\)| \(see above for traceback\)| exitCode=\d+)?: |^\w+(?:\(.*\):)? (?:.* )?error:$|"
+    r"^Horovod has been shut down|.*\bError reported to Coordinator: |"
+    r".*(?:PMIX ERROR|ORTE_ERROR_LOG): |MPI_ABORT was invoked|There are not enough slots|ORTE was unable|Host key verification failed"
 )
 JAVA_EXCEPTION = re.compile(r"\b(?:\w+\.){2,}[\w$]+(?:Error|Exception)\b")
 ENDED = re.compile(r"Lost executor|Lost task|Job aborted|Final app status: FAILED")  # not only warned of
