@@ -135,6 +135,18 @@ def test_a_kill_that_yarn_warns_of_is_an_error(kill: str, is_reason: bool) -> No
     assert (kill[-40:] in first_error(log(f"26/11/24 00:48:58 WARN YarnAllocator: {kill}"))) is is_reason
 
 
+def test_the_host_of_a_killed_executor_is_named() -> None:
+    """Spark 2.4.8 on Hadoop 3.1.1: YARN's own sentence has no host, and is in the log of the application's master."""
+    kill = (
+        "Container killed by YARN for exceeding memory limits.  3.3 GB of 3 GB physical memory used. Consider boosting."
+    )
+    lines = (
+        f"26/11/29 12:19:23 WARN yarn.YarnAllocator: {kill}",
+        f"26/11/29 12:19:23 ERROR cluster.YarnClusterScheduler: Lost executor 2 on data2: {kill}",
+    )
+    assert f"Lost executor 2 on data2: {kill}" in first_error(log(*lines, container="container_1_0001_01_000001"))
+
+
 def test_the_only_error_is_one_although_it_mostly_follows_from_others() -> None:
     refused = (
         "Traceback (most recent call last):",

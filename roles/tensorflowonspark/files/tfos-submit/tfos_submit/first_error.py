@@ -90,6 +90,13 @@ def errors(text, anything=True, known=None):
         everything = [error for container in logs for error in errors_of(container, begins)]
         if everything or not known:
             break
+    # Spark prints a kill twice: first what YARN said, then with the executor's host before it.
+    losses = [error.words for error in everything if "Lost executor" in error.words]
+    everything = [
+        error
+        for error in everything
+        if error.words in losses or not any(re.sub(r"^[\w.$]+: ", "", error.words)[:60] in loss for loss in losses)
+    ]
     reasons = [error for error in everything if not CONSEQUENCES.search(error.words)]
     # Of the same second, the driver's own is the consequence; in a container the lines are in order.
     return sorted(
