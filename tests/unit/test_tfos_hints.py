@@ -142,6 +142,7 @@ def test_the_host_of_a_killed_executor_is_named() -> None:
     )
     lines = (
         f"26/11/29 12:19:23 WARN yarn.YarnAllocator: {kill}",
+        f"26/11/29 12:19:23 WARN cluster.YarnSchedulerEndpoint: Requesting driver to remove executor 2 for reason {kill}",
         f"26/11/29 12:19:23 ERROR cluster.YarnClusterScheduler: Lost executor 2 on data2: {kill}",
     )
     assert f"Lost executor 2 on data2: {kill}" in first_error(log(*lines, container="container_1_0001_01_000001"))

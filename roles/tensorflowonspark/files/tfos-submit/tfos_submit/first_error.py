@@ -64,6 +64,7 @@ HEADLESS = re.compile(
 )
 JAVA_EXCEPTION = re.compile(r"\b(?:\w+\.){2,}[\w$]+(?:Error|Exception)\b")
 ENDED = re.compile(r"Lost executor|Lost task|Job aborted|Final app status: FAILED")  # not only warned of
+LOGGER = re.compile(r"^[\w.$]+: (?:Requesting driver to remove executor \d+ for reason )?")
 # They say that a process died, not why: TensorFlow's last error line stands beside them.
 SYMPTOMS = re.compile(
     r"worker exited|Exit (?:status|code)|OS Error|SIG[A-Z]+ \(|EOFException|Check failed|Unknown error 255"
@@ -90,12 +91,12 @@ def errors(text, anything=True, known=None):
         everything = [error for container in logs for error in errors_of(container, begins)]
         if everything or not known:
             break
-    # Spark prints a kill twice: first what YARN said, then with the executor's host before it.
+    # Spark prints a kill up to three times, only the last time with the executor's host.
     losses = [error.words for error in everything if "Lost executor" in error.words]
     everything = [
         error
         for error in everything
-        if error.words in losses or not any(re.sub(r"^[\w.$]+: ", "", error.words)[:60] in loss for loss in losses)
+        if error.words in losses or not any(LOGGER.sub("", error.words)[:60] in loss for loss in losses)
     ]
     reasons = [error for error in everything if not CONSEQUENCES.search(error.words)]
     # Of the same second, the driver's own is the consequence; in a container the lines are in order.
