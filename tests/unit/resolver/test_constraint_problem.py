@@ -72,18 +72,6 @@ def test_a_rule_refuses_all_builds_that_are_alike_or_none_of_them(item: Item) ->
     assert [build for build in TABLES.catalog.builds if asked_once >> build.index & 1] == remaining_builds
 
 
-@pytest.mark.parametrize("fields", [("python",), ("name", "glibc_min"), ("name", "source", "cuda", "pip_cuda")])
-def test_every_build_is_in_one_group_of_those_that_are_alike(fields: tuple[str, ...]) -> None:
-    groups = TABLES.alike(fields)
-    assert sum(members for _, members in groups) == TABLES.all_builds
-    for first, members in groups:
-        builds = [build for build in TABLES.catalog.builds if members >> build.index & 1]
-        assert builds[0] is first
-        assert {tuple(getattr(build, name) for name in fields) for build in builds} == {
-            tuple(getattr(first, name) for name in fields)
-        }
-
-
 def own_items(place: int, request: dict[str, Any]) -> list[Item]:
     return [item for item in read_request(DATA, request) if TABLES.parts[place].level in item.levels]
 

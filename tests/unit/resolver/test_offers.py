@@ -108,13 +108,6 @@ def test_spark_3_5_runs_on_python_3_12(java: str) -> None:
     assert "distutils" in texts(answer)
 
 
-def test_the_stack_for_hosts_without_gpus_is_named_where_those_with_get_none(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    answer = printed(capsys, "--os", "rhel-8.8", "--gpu", "V100", "tensorflow=1.15")
-    assert "For hosts without GPUs there is tf1.15-cpu-py36-el8." in answer
-
-
 def test_a_gpu_newer_than_the_last_driver_of_a_branch_is_no_contradiction() -> None:
     (problem,) = resolve({"os": "rhel-7.9", "gpu": "H200"}, suggest=False).problems
     assert "branches 384 to 550 (up to 550." in problem

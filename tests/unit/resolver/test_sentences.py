@@ -98,14 +98,6 @@ def test_each_step_runs_as_printed_or_is_a_line_of_the_inventory(line: str, caps
             "resolve --hadoop apache-3.5.0 --os rhel-9.4 --gpu none java=8",
             "  Apache Hadoop 3.5.0 runs on Java 17, but Spark 3.5 is to run on Java 8 beside it.\n",
         ),
-        (
-            "resolve --gpu P101 tensorflow=2.4",
-            "scripts/stack resolve --gpu cc=X.Y tensorflow=2.4  # with what nvidia-smi",
-        ),
-        (
-            "resolve --hadoop emr-6.1",
-            "scripts/stack resolve --hadoop apache-X.Y.Z  # with what `hadoop version` prints",
-        ),
     ],
 )
 def test_an_answer_says_what_is_missing_and_what_to_type(

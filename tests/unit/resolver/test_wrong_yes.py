@@ -8,10 +8,7 @@ from hadoop_dl.cli.stack_text import answer_text
 from hadoop_dl.data.compat import load
 from hadoop_dl.data.stacks import load_stack
 from hadoop_dl.resolver import HostProfile, compose, resolve
-from hadoop_dl.resolver.constraint_problem import shared_tables
-from hadoop_dl.resolver.hosts import Hadoop, System, find_hadoop, find_system
 from hadoop_dl.resolver.named_stacks import try_stack
-from hadoop_dl.resolver.rules.tensorflow import platform, system_pythons
 
 BLACKWELL = ["B200", "B300", "RTX PRO 6000", "GeForce RTX 5090", "cc=12.0"]
 
@@ -187,42 +184,6 @@ def test_a_hadoop_of_the_time_of_the_k80_is_answered(hadoop: str) -> None:
 def test_an_old_hadoop_still_schedules_no_gpus(hadoop: str) -> None:
     answer = resolve({"os": "rhel-7.4", "gpu": "K80", "hadoop": hadoop, "yarn_gpu": "true"}, suggest=False)
     assert "is older than HDP 2.6 (Hadoop 2.7.3), and YARN schedules GPUs from Hadoop 3.1.0 on" in answer.problems[0]
-
-
-# HPE's Java support matrix; component versions of Cloudera Runtime 7.3.3.
-@pytest.mark.parametrize(
-    ("hadoop", "inside", "java"),
-    [
-        ("mapr-6.1", "2.7.0", ("8",)),
-        ("mapr-7.0", "2.7.6", ("11",)),
-        ("mapr-7.5.0", "3.3.4", ("11", "17")),
-        ("mapr-7.10.0", "3.4.1", ("11", "17")),
-        ("mapr-8.0", "3.4.1", ("17", "21")),
-        ("cdp-7.1.9.0", "3.1.1", ("8", "11")),
-        ("cdp-7.3.1", "3.1.1", ("8", "11")),
-        ("cdp-7.3.3.0", "3.4.2", ("8", "11", "17")),
-    ],
-)
-def test_a_release_has_its_own_hadoop_and_java(hadoop: str, inside: str, java: tuple[str, ...]) -> None:
-    distribution = find_hadoop(load(), hadoop)
-    assert isinstance(distribution, Hadoop)
-    assert (distribution.hadoop, distribution.java) == (inside, java)
-
-
-@pytest.mark.parametrize(
-    ("name", "glibc", "pythons"),
-    [
-        ("ubuntu-16.04", "2.23", ["2.7", "3.5"]),
-        ("ubuntu-26.04", "2.43", ["3.14"]),
-        ("sles-12.5", "2.22", ["2.7", "3.6"]),
-        ("sles-15.2", "2.26", ["3.6"]),
-        ("sles-15.4", "2.31", ["3.6", "3.11"]),
-    ],
-)
-def test_systems_of_old_and_new_clusters_have_their_glibc_and_python(name: str, glibc: str, pythons: list[str]) -> None:
-    system, catalog = find_system(load(), name), shared_tables(load()).catalog
-    assert isinstance(system, System)
-    assert (platform(catalog, system)["glibc"], system_pythons(catalog, system)) == (glibc, pythons)
 
 
 @pytest.mark.parametrize("name", ["ubuntu-14.04", "sles-17", "debian-9", "rhel-11"])
