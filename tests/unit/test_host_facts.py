@@ -130,21 +130,6 @@ def test_a_gpu_is_named_by_its_id_and_by_its_capability_where_no_table_has_it() 
     assert Gpu("10de", "4001", compute_cap="12.1").name == "10de:4001 cc=12.1"
 
 
-def test_the_text_that_digests_have_is_as_it_was() -> None:
-    """Another text, and every host runs every role again."""
-    system = '"os": {"family": "RedHat", "id": "rhel", "major": "7", "name": "RHEL", "short": "el7", "version": "7.9"}'
-    text = (
-        f'{{"hadoop": null, "java": [{{"home": "/j", "major": "8", "version": "1.8.0_412"}}], {system}, '
-        '"pythons": {"2.7": "/usr/bin/python2.7", "3.6": "/usr/bin/python3.6"}}'
-    )
-    answer = {
-        name: dict(reversed(value.items())) if value and isinstance(value, dict) else value
-        for name, value in json.loads(text).items()
-    }
-    facts = invented_hosts.facts(answer)
-    assert (facts.deciding_text, facts.system_text) == (text, f"{{{system}}}")
-
-
 def test_a_java_of_ibm_and_an_account_without_a_home_are_answers() -> None:
     java = {"home": "/usr/lib/jvm/ibm", "version": "8.0.7.20 - pxa6480sr7fp20", "major": "8"}
     paths_and_accounts = {"paths": {}, "accounts": {"svc": {"uid": 1000, "home": ""}}}

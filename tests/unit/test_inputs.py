@@ -354,41 +354,6 @@ def test_the_example_of_a_path_is_one_of_that_input_and_is_accepted() -> None:
             assert f'such as "{example}"' in forms.accepted(entry), name
 
 
-REFUSED: dict[str, Any] = {
-    "bool": "maybe",
-    "int": "ten",
-    "str": 10.1,
-    "path": 10.1,
-    "list": "text",
-    "dict": "text",
-    "request": {"tensorflow": 1.15},
-    "batch": 0,
-    "canary": "150%",
-    "parts": ["everything"],
-}
-UNFIT = ("newest", "/etc", "../etc", "two words", "10.1", " ")
-
-
-def refused_examples(given: forms.Input) -> list[Any]:
-    """Values that the input does not accept."""
-    examples: list[Any] = [REFUSED[given.type]]
-    form = given.limits.get("form")
-    if given.spec.get("choices"):
-        examples = [str(given.spec["choices"][0]).capitalize()]
-    elif given.type == "int":
-        examples.append(given.limits["min"] - 1)
-    elif given.type in ("str", "path") and form:
-        examples.append(next(text for text in UNFIT if not forms.fits(form, text)))
-    return examples
-
-
-@pytest.mark.parametrize("name", sorted(KNOWN.keys() - inputs.reserved(REPOSITORY)))
-def test_every_input_refuses_values_of_another_form(name: str) -> None:
-    for value in refused_examples(KNOWN[name]):
-        with pytest.raises(forms.Refused):
-            forms.convert(KNOWN[name], value)
-
-
 def test_a_vaulted_value_is_not_shown() -> None:
     (problem,) = problems(mirror_url=forms.Secret("hunter2"))
     assert "hunter2" not in problem

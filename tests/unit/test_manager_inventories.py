@@ -269,24 +269,6 @@ def test_a_password_from_a_vault(whole: bool, cloudera: Cloudera, tmp_path: Path
     assert members(site.list(*options), "data_nodes") == ["data01", "data02"]
 
 
-def test_an_own_ca_and_a_token(certificates: Path, tmp_path: Path) -> None:
-    with serving(Cloudera(), certificates / "server.crt", certificates / "server.key") as manager:
-        site = Site(tmp_path, manager, ca=str(certificates / "server.ca"))
-        site.environment = {"CLOUDERA_MANAGER_TOKEN": "t0ken"}
-        assert members(site.list(), "data_nodes") == ["data01", "data02"]
-        site.write()
-        assert "has a certificate that is not trusted" in site.refusal()
-
-
-@pytest.mark.parametrize(
-    ("fault", "words"), [("403", "does not let the user reader do this"), ("trickle", "but did not")]
-)
-def test_a_fault_ends_the_command_in_a_sentence(fault: str, words: str, cloudera: Cloudera, tmp_path: Path) -> None:
-    """The other faults: test_managers.py."""
-    cloudera.faults["/api/v19/hosts"] = [fault] * 9
-    assert words in Site(tmp_path, cloudera, timeout=2).refusal()
-
-
 def test_an_answer_of_another_form_is_a_sentence(cloudera: Cloudera, tmp_path: Path) -> None:
     del cloudera.hosts[1]["hostname"]
     text = Site(tmp_path, cloudera).refusal()
@@ -357,11 +339,3 @@ def test_the_plan_of_site_yml_is_about_the_hosts_of_the_server(
     assert [any(f"{name}.example.com" in line for line in stack_lines) for name in names] == [True] * 3 + [False] * 2
     assert "hadoop_client_hadoop_home must be" not in output, "the inventory's paths have the form"
     assert all(f"ok: [{name}.example.com]" in output for name in ("data01", "edge01", "master01", "mirror01"))
-
-
-def test_site_yml_runs_to_its_end_on_hosts_of_the_server(cloudera: Cloudera, tmp_path: Path) -> None:
-    roles = {"build_hosts": ["NODEMANAGER"], "data_nodes": [], "edge_nodes": [], "cdsw_hosts": []}
-    code, output = Playing(tmp_path, cloudera, "cloudera_manager", role_groups=roles).site()
-    assert code == 0, output
-    assert "hosts are as planned; nothing to do." in output
-    assert "data02.example.com" in output

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -262,19 +261,6 @@ def test_constraints_become_one_named_stack_for_all_hosts_that_ask_the_same() ->
     assert {host["stack"]["name"] for host in plan_.hosts.values()} == {STACK}
 
 
-@pytest.mark.parametrize("count", [10, 40])
-def test_constraints_are_judged_a_fixed_number_of_times_for_all_hosts_that_are_alike(
-    count: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    calls: list[object] = []
-    real = target.verdict
-    monkeypatch.setattr(target, "verdict", lambda *given: calls.append(given) or real(*given))
-    request = {"tensorflow": "1.15", "python": "2.7"}
-    hosts = [make_host(f"data{number}", deeplearning_request=dict(request)) for number in range(count)]
-    assert plan.make_plan(hosts, REPOSITORY).problems == []
-    assert len(calls) == 3  # for the stack of all, for its Pythons, and for the stack on this kind of host
-
-
 def unlike_hosts() -> list[plan_model.Host]:
     """Hosts that ask the same in many ways, or other things, each with something of its own that decides."""
     request = {"tensorflow": "1.15"}
@@ -320,12 +306,6 @@ def test_a_changed_utility_of_a_program_is_installed_on_hosts(monkeypatch: pytes
         file.write("# changed\n")
     assert gpu_check_digest() != before
     plan_digests.role_digests.cache_clear()
-
-
-def test_a_digest_is_of_everything_that_decides_in_one_text() -> None:
-    values = {"stack": {"b": ["2", 1], "a": None}, "node": {"os": {"short": "el7"}}, "gpu": None, "roles": ["é"]}
-    texts = {name: plan_digests.canonical(value) for name, value in values.items()}
-    assert plan_digests.joined(texts) == json.dumps(values, sort_keys=True)
 
 
 @pytest.fixture

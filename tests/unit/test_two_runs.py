@@ -59,16 +59,6 @@ MODULES: dict[str, tuple[Callable[[Path], Arguments], str]] = {
 
 
 @pytest.mark.parametrize("name", MODULES)
-def test_a_module_that_changes_the_host_names_who_changes_it_now(tmp_path: Path, name: str) -> None:
-    arguments, target = MODULES[name]
-    with HostLock("TensorFlow into demo-1", 1, str(tmp_path / "deeplearning")):
-        result = run(name, **arguments(tmp_path), wait=1)
-    assert result["failed"]
-    assert f"TensorFlow into demo-1 (process {os.getpid()}) has held" in result["msg"]
-    assert not (tmp_path / target).exists()
-
-
-@pytest.mark.parametrize("name", MODULES)
 def test_a_module_that_changes_the_host_waits_for_its_turn(tmp_path: Path, name: str) -> None:
     arguments, target = MODULES[name]
     with HostLock("TensorFlow into demo-1", 1, str(tmp_path / "deeplearning")):
