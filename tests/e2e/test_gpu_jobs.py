@@ -79,13 +79,6 @@ def test_four_executors_on_two_nodes_in_cluster_mode_never_share_a_gpu(cluster, 
     assert (result["driver"] in cluster.data_hosts, result["hidden"]) == (True, "")
 
 
-def test_a_fifth_gpu_of_four_is_refused_with_resource_queue_and_nodes(cluster, submit_job):
-    code, output = submit_job("--executors", "5", "--gpus", "1")
-    assert code == 3, output
-    assert "(yarn.io/gpu, in queue default) require more than YARN has: 4 of them fit" in output
-    assert all(f"{host} (RUNNING) has 2" in output for host in cluster.data_hosts)
-
-
 def test_tensorflowonspark_takes_the_gpus_that_each_executor_was_given(cluster, shell, analyst, gpu_devices):
     """Version 1.4 asks nvidia-smi, and so took GPUs by their number on the host."""
     assert shell("edge1", f"cat > /tmp/tfos_gpus.py <<'END'\n{TFOS}END")[0] == 0

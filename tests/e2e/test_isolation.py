@@ -42,8 +42,3 @@ def test_the_mirror_host_has_a_way_out(shell, outside):
 @pytest.mark.parametrize("host", HOSTS)
 def test_there_is_no_way_out(shell, outside, host):
     assert not connects(shell, host, *outside)
-
-
-@pytest.mark.parametrize("host", HOSTS)
-def test_the_mirror_can_be_reached(shell, host):
-    assert connects(shell, host, "mirror1", 8900)

@@ -38,28 +38,3 @@ def test_an_update_of_the_host_does_not_meet_the_repositories(host):
     disabled = host.check_output("dnf repolist --all")
     for role in ("cuda", "cudnn", "nccl"):
         assert f"deeplearning-{role}" in disabled
-
-
-# As earlier versions wrote it: they and gpu-check must read it.
-RECORD = """{
-    "cudnn": {
-        "6.0.20": "/usr",
-        "8.9.7.29": "/usr"
-    },
-    "cudnn_items": [
-        {
-            "cuda": "8.0",
-            "version": "6.0.20"
-        },
-        {
-            "cuda": "12.2",
-            "version": "8.9.7.29"
-        }
-    ],
-    "cudnn_source": "package"
-}
-"""
-
-
-def test_the_record_has_the_form_that_hosts_have(host):
-    assert host.file("/opt/deeplearning/etc/gpu-check-cudnn.json").content_string == RECORD

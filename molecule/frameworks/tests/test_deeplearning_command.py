@@ -38,18 +38,8 @@ def test_the_environment_is_listed_as_the_default(host):
     assert lines[1].split()[-1] == NAME
 
 
-def test_signal_and_status_are_the_scripts(host):
-    host.check_output(
-        "printf 'import os, sys\\nos.kill(os.getpid(), int(sys.argv[1])) or sys.exit(7)\\n' > /tmp/end.py"
-    )
-    assert host.run(f"{USER} deeplearning run /tmp/end.py 0").rc == 7
-    assert host.run(f"{USER} sh -c 'deeplearning run /tmp/end.py 15; echo $?'").stdout.strip() == "143"
-
-
-def test_pip_shows_packages_and_installs_none(host):
+def test_pip_shows_packages(host):
     assert "Keras" in host.check_output(f"{USER} deeplearning pip list").title()
-    completed = host.run("deeplearning pip install pandas")
-    assert (completed.rc, "deeplearning venv" in completed.stderr) == (2, True)
 
 
 def test_own_packages_are_on_top_of_the_environment(host):
@@ -71,12 +61,6 @@ def test_own_packages_come_from_the_index_of_the_site(host):
     host.check_output(f"rm -rf /tmp/own && {USER} deeplearning venv /tmp/own")
     answer = host.check_output(f"{USER} /tmp/own/bin/pip download --no-cache-dir --no-deps --dest /tmp/fetched wheel")
     assert "Looking in indexes: http://127.0.0.1:8000/simple" in answer
-
-
-@pytest.mark.parametrize("option", ["--bind_all", "--host=0.0.0.0"])
-def test_tensorboard_listens_on_this_host_alone(host, option):
-    completed = host.run(f"{USER} deeplearning tensorboard {option} /tmp")
-    assert (completed.rc, "127.0.0.1" in completed.stderr) == (2, True)
 
 
 def test_tensorboard_shows_events_of_the_same_tensorflow_and_ends_with_the_command(host):
