@@ -216,9 +216,17 @@ def test_nvidia_smi_is_asked_about_devices_that_are_newer_than_the_table() -> No
 @pytest.mark.parametrize(("model", "virtual"), [("GRID V100D-8Q", "GRID V100D-8Q"), ("Tesla V100-PCIE-32GB", None)])
 def test_a_vgpu_is_recognised_by_the_driver_that_runs(model: str, virtual: str | None, tmp_path: Path) -> None:
     """Its form: kernel-open/nvidia/nv-procfs.c of https://github.com/NVIDIA/open-gpu-kernel-modules."""
-    bus = {"vendor": "0x10de", "device": "0x1db6", "class": "0x030200"}
+    bus = {"vendor": "0x10de", "device": "0x1db6", "class": "0x030200", "subsystem_device": "0x1249"}
+    bus["subsystem_vendor"] = "0x10de" if virtual else "0x103c"
     files = {f"/sys/bus/pci/devices/0000:00:07.0/{name}": value for name, value in bus.items()}
     information = f"Model: \t\t {model}\nIRQ:   \t\t 37\n"
     write(tmp_path, {**files, "/proc/driver/nvidia/gpus/0000:00:07.0/information": information})
     (gpu,) = host_reader.read(str(tmp_path))["nvidia"]["gpus"]
-    assert gpu.get("virtual") == virtual
+    assert (gpu.get("virtual"), gpu.get("subsystem")) == (virtual, "1249" if virtual else None)
+
+
+def test_gpus_that_mig_divides_are_counted_by_their_parts(tmp_path: Path) -> None:
+    """As NVIDIA's MIG user guide shows the capabilities ("Device Nodes and Capabilities"); without parts mig is empty."""
+    parts = ["gpu0/mig/gi1/ci0", "gpu0/mig/gi2/ci0", "gpu1/mig", "gpu3/mig/gi0"]
+    write(tmp_path, {f"/proc/driver/nvidia/capabilities/{part}/access": "DeviceFileMinor: 3\n" for part in parts})
+    assert host_reader.read(str(tmp_path))["nvidia"]["divided"] == 2

@@ -25,6 +25,7 @@ CALCULATOR = "yarn.scheduler.capacity.resource-calculator"
 CALCULATORS = "org.apache.hadoop.yarn.util.resource"
 LINUX_EXECUTOR = "org.apache.hadoop.yarn.server.nodemanager.LinuxContainerExecutor"
 CGROUPS = "yarn.nodemanager.linux-container-executor.cgroups"
+EXECUTOR = "yarn.nodemanager.container-executor.class"
 EXECUTOR_PATH = "yarn.nodemanager.linux-container-executor.path"
 CFG = "/etc/hadoop/container-executor.cfg"
 ISOLATION = {"config": CFG, "root": "/sys/fs/cgroup", "hierarchy": "hadoop-yarn", "mount": False}
@@ -59,7 +60,7 @@ def found(
 
 def linux(site: dict[str, str] | None = None, cfg: dict[str, str] | None = None, **yarn: Any) -> dict[str, Any]:
     """A host with LinuxContainerExecutor that can isolate; site, cfg: what the site set in yarn-site.xml and in container-executor.cfg."""
-    node = found(yarn_site=file({"yarn.nodemanager.container-executor.class": LINUX_EXECUTOR, **(site or {})}))
+    node = found(yarn_site=file({EXECUTOR: LINUX_EXECUTOR, **(site or {})}))
     node["yarn"]["files"][CFG] = file(cfg or {})
     node["yarn"] |= {"executor_config": CFG, "devices": "/sys/fs/cgroup/devices", **yarn}
     return node
@@ -202,15 +203,31 @@ def test_on_a_manager_s_host_with_cgroup_v2_nothing_is_mounted() -> None:
     assert sentence.startswith("data1: LinuxContainerExecutor requires the controller devices")
 
 
-@pytest.mark.parametrize(("version", "refused"), [("3.3.0", True), ("3.3.1", False), ("3.3.0.7", False)])
-def test_a_container_executor_that_starts_no_container_is_refused(version: str, refused: bool) -> None:
-    node = linux()
+@pytest.mark.parametrize(
+    ("version", "executor", "manager", "refused", "told"),
+    [
+        ("3.3.0", True, None, True, False),
+        ("3.3.0", True, "ambari", True, False),  # Kerberos requires LinuxContainerExecutor
+        ("3.3.0", None, "ambari", False, True),
+        ("3.3.0", False, None, False, False),
+        ("3.3.0", False, "ambari", False, False),
+        ("3.3.0.7", True, None, False, True),
+        ("3.3.0.7", True, "cloudera_manager", False, True),
+        ("3.3.1", True, None, False, False),
+        ("3.3.10", None, "ambari", False, False),
+    ],
+)
+def test_a_container_executor_that_starts_no_container_is_refused_or_told_of(
+    version: str, executor: bool | None, manager: str | None, refused: bool, told: bool
+) -> None:
+    """A vendor's build may have the fix, and a manager keeps the executor from the files here."""
+    node = linux(manager=manager)
     node["hadoop"] = {**node["hadoop"], "version": version}
-    problems = made(data(node), master()).problems
-    assert [words for words in problems if "no container starts (YARN-10391)" in words] == problems
-    assert bool(problems) is refused
-    isolated_host = {**node, "yarn": {**node["yarn"], "files": {}}}
-    assert made(data(isolated_host), master()).problems == [], "without LinuxContainerExecutor"
+    name = LINUX_EXECUTOR if executor else LINUX_EXECUTOR.replace("Linux", "Default")
+    node["yarn"]["files"][f"{CONF}/yarn-site.xml"] = file({EXECUTOR: name} if executor is not None else {})
+    answer = made(data(node), master())
+    assert bool(about(answer.problems, "no container starts (YARN-10391)")) is bool(answer.problems) is refused
+    assert bool(about(answer.warnings, f"fixed in 3.3.1). Whether {version} does here is not known")) is told
 
 
 def test_the_settings_of_the_isolation_are_the_same_in_both_files() -> None:
@@ -371,7 +388,7 @@ def test_a_resourcemanager_without_the_schedulers_file_is_refused() -> None:
     assert about(made(data(), master(found(capacity_scheduler=None))).problems, "capacity-scheduler.xml must be there")
 
 
-def of_hadoop(version: str, manager: str | None = None, distribution: str = "apache") -> dict[str, Any]:
+def of_hadoop(version: str | None, manager: str | None = None, distribution: str = "apache") -> dict[str, Any]:
     hadoop = {**NODE["hadoop"], "version": version, "distribution": distribution}
     return found(node=changed_node(hadoop=hadoop), manager=manager)
 
@@ -413,19 +430,33 @@ def test_an_upgrade_without_a_drain_says_what_the_nodemanager_does(
         ("3.0.0-cdh6.3.2", False),
         ("3.1.1.7.1.7.0-551", True),
         ("3.3.6", True),
+        (None, False),
+        ("", False),  # no Hadoop at all
     ],
 )
-def test_hadoop_that_schedules_no_gpus_is_refused_whoever_owns_its_files(
-    version: str, ok: bool, manager: str | None
+def test_hadoop_that_schedules_no_gpus_or_of_no_known_version_is_refused_whoever_owns_its_files(
+    version: str | None, ok: bool, manager: str | None
 ) -> None:
-    answer = made(data(of_hadoop(version, manager)), master())
-    problems = about(
-        answer.problems, f"data1: yarn_gpu requires Hadoop 3.1 or later, or 2.10, but the host has {version}"
+    node = of_hadoop(version, manager)
+    answer = made(data({**node, "hadoop": None} if version == "" else node), master())
+    place = (
+        "in the CDH, HDP, MapR and Apache locations). Link /opt/hadoop"
+        if version == ""
+        else "below /opt/hadoop). Complete it"
     )
-    assert bool(problems) is not ok
+    has = f"the host has {version}" if version else f"no hadoop-common-VERSION.jar says which one the host has ({place}"
+    words = f"data1: yarn_gpu requires Hadoop 3.1 or later, or 2.10, but {has}"
+    assert bool(about(answer.problems, words)) is not ok
     assert ok or about(answer.warnings, "owns Hadoop's files") == [], "no instruction to the contrary"
     assert ok or about(answer.warnings, "data1: GPUs under YARN need another configuration") == []
     assert bool(answer.hosts["data1"]["yarn_node"]) is ok, "verify demands no GPU of it"
+
+
+@MANAGED
+def test_cards_that_mig_divides_are_named_before_the_change_whoever_owns_the_files(manager: str | None) -> None:
+    node = found(node=changed_node(nvidia={**NODE["nvidia"], "divided": 1}), manager=manager)
+    assert about(made(data(node), master()).warnings, "data1: MIG divides 1 of its 2 GPUs, and YARN knows no parts")
+    assert about(made(data(found(manager=manager)), master()).warnings, "MIG") == []
 
 
 def test_the_table_of_distributions_is_what_the_plan_does() -> None:
@@ -471,6 +502,8 @@ def test_files_of_a_manager_are_left_alone_and_the_exact_properties_are_printed(
     answer = made(data(found(manager=manager)), master(found(manager=manager)))
     assert "yarn_gpu" not in answer.hosts["data1"]["needs"]
     (sentence,) = about(answer.warnings, f"data1: {name} owns Hadoop's files")
+    switch = f"For GPUs under YARN use its own switch: {yarn.SWITCHES[manager]}. Then check that these files have: "
+    assert f"{switch}resource-types.xml: yarn.resource-types=yarn.io/gpu; yarn-site.xml: " in sentence
     settings = f"{PLUGINS}=yarn.io/gpu, {DEVICES}=auto, {PLUGINS}.gpu.path-to-discovery-executables=/usr/bin"
     assert f"yarn-site.xml: {settings}" in sentence
     (sentence,) = about(answer.warnings, f"master1: {name} owns Hadoop's files")

@@ -44,13 +44,17 @@ class FactsError(ValueError):
 
 @dataclass(frozen=True)
 class Gpu:
-    """One NVIDIA GPU on the PCI bus. compute_cap: as nvidia-smi reports it, for devices that may be in no table. virtual: its vGPU type."""
+    """One NVIDIA GPU on the PCI bus. compute_cap: as nvidia-smi reports it, for devices that may be in no table. virtual: its vGPU type.
+
+    subsystem: the PCI subsystem's device, if its vendor is NVIDIA.
+    """
 
     vendor: Hexadecimal
     device: Hexadecimal
     address: Address = ""
     compute_cap: Capability | None = None
     virtual: Said | None = None
+    subsystem: Hexadecimal | None = None
 
     @property
     def pci_id(self) -> str:
@@ -99,6 +103,7 @@ class Nvidia:
     module: Literal["open", "proprietary"] | None
     installed: Version | None
     module_kernels: tuple[Kernel, ...]
+    divided: Count = 0  # GPUs that MIG divides
 
     @property
     def count(self) -> int:

@@ -44,7 +44,7 @@ NO_DEVICES = (
     "cgroup v2). A NodeManager with GPUs would not start. Mount it, or set yarn_gpu: false for this host (docs/operate/yarn.md)."
 )
 # Fixed in 3.3.1 by YARN-10391 (its CHANGELOG). The program denies the device, and then ends with status 3: no container starts, with GPUs or without.
-BROKEN_PROGRAM = re.compile(r"3\.3\.0(?![0-9.])")
+BROKEN = "3.3.0"
 
 Files = dict[str, dict[str, str]]
 

@@ -62,12 +62,12 @@ def found(host: Host) -> Yarn:
     return host.known.yarn or Yarn(None, {})
 
 
-def linux_executor(host: Host, conf_dir: str) -> bool:
-    """Whether its NodeManager starts containers with LinuxContainerExecutor. A manager keeps that from the files here; Kerberos requires it."""
+def linux_executor(host: Host, conf_dir: str) -> bool | None:
+    """Whether its NodeManager starts containers with LinuxContainerExecutor. A manager keeps that from the files here (None); Kerberos requires it."""
     executor = yarn_work.values_of(found(host), f"{conf_dir}/yarn-site.xml").get(yarn_work.EXECUTOR, "")
-    kerberos = host.known.kerberos
-    secure = bool(kerberos and kerberos.secure and manager(host))
-    return executor.endswith(f".{yarn_work.LINUX_EXECUTOR}") or (secure and not executor)
+    if executor or not manager(host):
+        return executor.endswith(f".{yarn_work.LINUX_EXECUTOR}")
+    return (host.known.kerberos and host.known.kerberos.secure) or None
 
 
 def manager(host: Host) -> str:
@@ -89,6 +89,11 @@ def allowed(host: Host) -> bool:
     return host.variables.get("yarn_gpu_restart_allowed") is True
 
 
+def version_of(host: Host) -> str:
+    """Its Hadoop's, empty for unknown."""
+    return (host.known.hadoop and host.known.hadoop.version) or ""
+
+
 def configures(host: Host) -> bool:
     """Whether this project changes the host's files."""
     return asked(host) and not manager(host)
@@ -96,15 +101,22 @@ def configures(host: Host) -> bool:
 
 def unsupported(host: Host) -> Iterator[str]:
     """Why its YARN cannot schedule GPUs, whoever owns the files."""
-    hadoop, request = host.known.hadoop, request_of(host)
-    version = hadoop.version if hadoop and hadoop.version else ""
+    hadoop, request, version = host.known.hadoop, request_of(host), version_of(host)
     if hadoop and hadoop.distribution == "mapr":
         yield "yarn_gpu requires Hadoop's own services, but MapR's Warden runs those of the host. Set yarn_gpu: false (docs/reference/hadoop.md#mapr)."
         return
-    if version and not yarn_work.schedules_gpus(version):
+    if not version:
+        place, remedy = "in the CDH, HDP, MapR and Apache locations", "Link /opt/hadoop to its Hadoop"
+        place, remedy = (f"below {hadoop.home}", "Complete it") if hadoop else (place, remedy)
+        yield (
+            "yarn_gpu requires Hadoop 3.1 or later, or 2.10, but no hadoop-common-VERSION.jar says which one the host has "
+            f"({place}). {remedy}, or set yarn_gpu: false."
+        )
+        return
+    if not yarn_work.schedules_gpus(version):
         yield f"yarn_gpu requires Hadoop 3.1 or later, or 2.10, but the host has {version}. Set yarn_gpu: false (docs/operate/yarn.md)."
         return
-    if yarn_work.BROKEN_PROGRAM.match(version) and linux_executor(host, request.conf_dir):
+    if version == yarn_work.BROKEN and linux_executor(host, request.conf_dir):
         yield (
             f"yarn_gpu requires another Hadoop than {version}: with LinuxContainerExecutor and the GPU module of its program container-executor no "
             "container starts (YARN-10391). Upgrade to 3.3.1 or later, or set yarn_gpu: false for this host."
@@ -129,12 +141,13 @@ def problems(host: Host) -> Iterator[str]:
 def warnings(host: Host, changing: bool) -> Iterator[str]:
     """Warnings before the change, or that a manager owns the files."""
     request = request_of(host)
-    if not asked(host):
-        if "yarn_gpu" in host.known.deeplearning.receipts:
-            yield "YARN is configured for GPUs, but yarn_gpu is not requested any more. To restore it: playbooks/remove.yml --tags yarn_gpu"
-    elif any(unsupported(host)):
+    if not asked(host) and "yarn_gpu" in host.known.deeplearning.receipts:
+        yield "YARN is configured for GPUs, but yarn_gpu is not requested any more. To restore it: playbooks/remove.yml --tags yarn_gpu"
+    if not asked(host) or any(unsupported(host)):
         return
-    elif manager(host):
+    if manager(host) or changing:
+        yield from doubts(host, request)
+    if manager(host):
         words = yarn_work.listed(yarn_work.settings(request, has_gpus(host)))
         yield (
             f"{MANAGERS[manager(host)]} owns Hadoop's files, so they are left alone. For GPUs under YARN use its own switch: {SWITCHES[manager(host)]}. Then "
@@ -153,6 +166,24 @@ def warnings(host: Host, changing: bool) -> Iterator[str]:
             yield under_yarn(host, request)
         if label(host):
             yield f"YARN gives it the exclusive node label {label(host)}: jobs that do not name the label get no new container there any more (docs/operate/yarn.md)."
+
+
+def doubts(host: Host, request: Request) -> Iterator[str]:
+    """What may keep containers from GPUs that YARN counts."""
+    version = version_of(host)
+    if (
+        re.match(rf"{re.escape(yarn_work.BROKEN)}(?!\d)", version)
+        and linux_executor(host, request.conf_dir) is not False
+    ):
+        yield (
+            f"Hadoop {yarn_work.BROKEN} with LinuxContainerExecutor and GPUs starts no container (YARN-10391, fixed in 3.3.1). Whether {version} does here "
+            "is not known: ask its vendor for that fix, and try one host first."
+        )
+    if host.known.nvidia.divided and has_gpus(host):
+        yield (
+            f"MIG divides {host.known.nvidia.divided} of its {host.known.nvidia.count} GPUs, and YARN knows no parts: each such card is one GPU for YARN, a "
+            "container computes on its first part, and the other parts are idle. Turn MIG off for YARN (docs/operate/yarn.md)."
+        )
 
 
 def under_yarn(host: Host, request: Request) -> str:
@@ -212,8 +243,7 @@ def node(host: Host) -> Json:
 
 def looks(host: Host) -> bool:
     """Whether its NodeManager runs nvidia-smi again and again. It does not before Hadoop 3.3 (3.1.1, 3.2.4), nor for GPUs that the site names."""
-    hadoop = host.known.hadoop
-    version = re.match(r"(\d+)\.(\d+)", (hadoop.version if hadoop else None) or "")
+    version = re.match(r"(\d+)\.(\d+)", version_of(host))
     old = version is not None and (int(version[1]), int(version[2])) < yarn_work.LOOKS
     return has_gpus(host) and request_of(host).devices == "auto" and not old
 

@@ -219,6 +219,8 @@ class System(object):
                 "device": (self.text(path + "/device") or "").replace("0x", ""),
             }
             if vendor == "10de" and kind.startswith(("0x0300", "0x0302")):
+                if self.text(path + "/subsystem_vendor") == "0x10de":
+                    entry["subsystem"] = (self.text(path + "/subsystem_device") or "").replace("0x", "")
                 gpus.append(entry)
             elif vendor == "10de" and kind.startswith("0x0680"):
                 switches += 1
@@ -242,8 +244,10 @@ class System(object):
         if running and any(gpu["device"] > NEWEST_DEVICE for gpu in gpus):
             self.add_capabilities(gpus)
         self.add_virtual(gpus)
+        parts = self.glob("/proc/driver/nvidia/capabilities/gpu*/mig/gi*")
         return {
             "gpus": gpus,
+            "divided": len(set(path.split("/mig/")[0] for path in parts)),
             "nvswitches": switches,
             "listed": names,
             "driver": running,
