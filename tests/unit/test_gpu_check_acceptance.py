@@ -113,11 +113,12 @@ PASSED = ["PASS"] * 4
 
 
 def accept(root, library, answers=None, gpus=2, **given):
+    buses = ("00000000:3B:00.0", "00000000:3C:00.0")[:gpus]
     outputs = {
         "ldconfig": (0, "\tlibcuda.so.1 (libc6,x86-64) => /usr/lib64/libcuda.so.1\n"),
-        LISTING: (0, CARDS),
-        "nvidia-smi --query-gpu=index,pci.bus_id": (0, "0, 00000000:3B:00.0\n1, 00000000:3C:00.0\n"),
-        "nvidia-smi --query-gpu=index,mig.mode.current": (0, "0, [N/A]\n1, [N/A]\n"),
+        LISTING: (0, "".join(CARDS.splitlines(True)[:gpus])),
+        "nvidia-smi --query-gpu=index,pci.bus_id": (0, "".join(f"{n}, {bus}\n" for n, bus in enumerate(buses))),
+        "nvidia-smi --query-gpu=index,mig.mode.current": (0, "".join(f"{n}, [N/A]\n" for n in range(gpus))),
         "nvidia-smi topo": (0, TOPOLOGY),
         "nvidia-smi nvlink": (0, LINKS),
         APPLICATIONS: (0, ""),
@@ -283,8 +284,7 @@ def test_a_nccl_that_waits_for_ever_ends_after_the_limit(tmp_path, monkeypatch):
 
 
 def test_one_gpu_and_a_host_without_nccl_are_a_skip_with_the_reason(tmp_path):
-    answers = {LISTING: (0, CARDS.splitlines(True)[0])}
-    _, checks = accept(tmp_path / "a", Cuda(v100()[:1]), answers, gpus=1)
+    _, checks = accept(tmp_path / "a", Cuda(v100()[:1]), gpus=1)
     assert (checks["nccl_all_reduce"]["outcome"], checks["nccl_all_reduce"]["message"]) == ("SKIP", "one GPU")
     _, checks = accept(tmp_path / "b", Cuda(v100(), peers=NVLINKS))
     assert checks["nccl_all_reduce"]["outcome"] == "SKIP"

@@ -8,7 +8,7 @@ from io import StringIO
 import pytest
 from gpu_check.cli import results
 from gpu_check.questions import QUESTIONS
-from gpu_check_hosts import check, fails, host
+from gpu_check_hosts import ask, check, fails, host
 from nvidia_smi import BRANCHES, PROGRAM, written
 from python_files import load
 
@@ -119,9 +119,28 @@ def test_a_corrupted_inforom_is_named_if_its_field_has_no_value(tmp_path):
     fails("inforom", host(tmp_path, answers={"nvidia-smi": (14, warning)}), "corrupted at GPU 0000:3B:00.0")
 
 
-def test_a_gpu_that_is_silent_in_an_answer_is_a_failure(tmp_path):
-    machine = host(tmp_path, gpus=2, answers={"nvidia-smi": (0, "0, 0\n")})
-    fails("ecc_errors", machine, "must answer for each of the 2 GPUs that it lists, but did for 0 alone")
+@pytest.mark.parametrize("rows", ["0, 0\n", "0, 0\n0, 0\n", "0, 0\n1, 0\n2, 0\n"])
+def test_an_answer_about_other_gpus_than_the_listed_ones_is_a_failure(tmp_path, rows):
+    machine = host(tmp_path, gpus=2, answers={"nvidia-smi": (0, rows)})
+    fails("ecc_errors", machine, "must answer for each of the 2 GPUs that it lists, but did for 0")
+
+
+@pytest.mark.parametrize("words", ["Option is not recognized.", 'Field "other" is not a valid field to query.'])
+def test_a_refusal_that_names_no_field_of_the_question_is_a_failure(tmp_path, words):
+    machine = host(tmp_path, answers={"nvidia-smi": (2, words + "\n")})
+    for question in ("driver_runs", "ecc_errors", "fabric_manager", "persistence"):
+        fails(question, machine, f"ended with status 2: {words}")
+
+
+def test_what_no_card_reports_is_no_pass(tmp_path):
+    def execute(argv):
+        fields = argv[1].partition("=")[2].split(",")[1:]
+        return (2, f'Field "{fields[0]}" is not a valid field to query.') if fields else (0, "0\n")
+
+    machine = host(tmp_path, answers={"nvidia-smi": (0, "0, [N/A], [N/A]\n")})
+    check(ask("pcie_width", machine), "SKIP", "no GPU here reports the width of its link")
+    machine.execute, machine.answers = execute, {}
+    check(ask("retired_pages", machine), "SKIP", "this driver does not report retired_pages.pending")
 
 
 @pytest.mark.parametrize(

@@ -84,13 +84,16 @@ def test_a_warning_beside_an_answer_is_no_row_of_it(tmp_path, monkeypatch, statu
 
 def test_cards_that_remap_no_rows_of_memory_have_none_that_wait(tmp_path):
     """--query-remapped-rows has a row for each GPU that can, from Ampere on."""
+    refused = 'Field "%s" is not a valid field to query.\n\n'
+    unknown = (
+        "remapped_rows.failure",
+        "remapped_rows.pending",
+        "ecc.errors.uncorrected.aggregate.sram.thresholdExceeded",
+    )
     answers = {
-        "nvidia-smi": (2, 'Field "remapped_rows.failure" is not a valid field to query.\n\n'),
         "nvidia-smi --query-gpu=index,retired_pages.pending": (0, "0, No\n"),
-        **{
-            f"nvidia-smi --query-remapped-rows=gpu_bus_id,remapped_rows.{name}": (0, "\n")
-            for name in ("failure", "pending")
-        },
+        **{f"nvidia-smi --query-gpu=index,{name}": (2, refused % name) for name in unknown},
+        **{f"nvidia-smi --query-remapped-rows=gpu_bus_id,{name}": (0, "\n") for name in unknown[:2]},
     }
     check(
         ask("retired_pages", host(tmp_path, answers=answers)),
@@ -126,3 +129,56 @@ def test_how_gpus_reach_each_other_and_the_memory_is_reported(tmp_path, nodes, m
     machine = host(tmp_path, gpus=len(nodes), files=files)
     machine.answers["nvidia-smi", "topo", "-m"] = matrix
     assert ask("topology", machine) == ("PASS", message)
+
+
+# As nvidia-smi -q prints it in a guest: docs.nvidia.com/ai-enterprise (licensing of vGPU for Compute), and the words of NVIDIA's DCGM.
+PART = """GPU 00000000:0%d:01.0
+    Product Name                          : %s
+    vGPU Software Licensed Product
+        Product Name                      : NVIDIA Virtual Compute Server
+"""
+STATUS = "        License Status                    : %s\n"
+GRANTED = "Licensed (Expiry: 2999-1-31 11:32:2 GMT)"
+
+
+@pytest.mark.parametrize(
+    ("states", "outcome", "words"),
+    [
+        (["Licensed"], "PASS", "GPU 00000000:00:01.0: Licensed"),
+        ([GRANTED, "Licensed (Expiry: Permanent)"], "PASS", "GPU 00000000:01:01.0: Licensed (Expiry: Permanent)"),
+        (["Licensed (Expiry: N/A)"], "PASS", "N/A"),
+        ([GRANTED, "Licensed (Expiry: 2023-1-31 11:32:22 GMT)"], "FAIL", "of GPU 00000000:01:01.0 (A100-10C): Licensed (Exp"),
+        ([GRANTED, "Unlicensed (Restricted)"], "FAIL", "of GPU 00000000:01:01.0 (A100-10C): Unlicensed (Restricted). Look"),
+        ([GRANTED, None], "FAIL", "GPU 00000000:01:01.0 (A100-10C): missing"),
+        (["Licensed (Expiry: ERR!)"], "FAIL", "ERR!"),
+        (["Licensed (Expiry: 2999-13-1 0:0:0 GMT)"], "FAIL", "2999-13-1"),
+        (["Unlicensed"], "FAIL", "Unlicensed"),
+        (["Unknown"], "FAIL", "Unknown"),
+        ([], "FAIL", "0 of 1 is in nvidia-smi -q"),
+    ],
+)  # fmt: skip
+def test_a_virtual_gpu_without_a_licence_that_is_valid_now_is_named(tmp_path, states, outcome, words):
+    parts = [PART % (n, "A100-10C") + (STATUS % state if state else "") for n, state in enumerate(states)]
+    listed = "".join(f"GPU {n}: A100-10C (UUID: GPU-{n})\n" for n in range(len(states) or 1))
+    answers = {"nvidia-smi -L": (0, listed), "nvidia-smi -q": (0, "Attached GPUs : 2\n" + "".join(parts))}
+    check(ask("vgpu_licensed", host(tmp_path, gpus=len(states) or 1, answers=answers)), outcome, words)
+
+
+# Legacy: as printed with GeForce GT 1030 and 610.43.02; the others as nv.c, nv-pci.c and osapi.c of the driver's source print them (595.45.04).
+@pytest.mark.parametrize(
+    ("lines", "words"),
+    [
+        (["The NVIDIA GeForce GT 1030 GPU installed in this system is", "  supported through the NVIDIA 580.xx Legacy drivers. Please"], "a GPU requires an older branch of the driver"),
+        (["The NVIDIA GPU 0000:3b:00.0", "(PCI ID: 10de:1db6) installed in this system has", "fallen off the bus and is not responding to commands."], "a GPU has fallen off the bus"),
+        (["The NVIDIA probe routine was not called for 1 device(s).", "This can occur when another driver was loaded and "], "another driver has the GPU"),
+        (["This PCI I/O region assigned to your NVIDIA device is invalid:", "BAR1 is 0M @ 0x0 (PCI:0000:3b:00.0)"], "the firmware gave a GPU no valid PCI region"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize(
+    "state", [(9, "NVIDIA-SMI has failed because it couldn't communicate …"), (6, "No devices were found")]
+)
+def test_why_the_driver_took_no_gpu_is_in_the_answer(tmp_path, lines, words, state):
+    log = "".join(f"[    9.1] NVRM: {line}\n" for line in lines)
+    machine = host(tmp_path, answers={"nvidia-smi": state, "nvidia-smi -L": state, "dmesg": (0, log)})
+    for question in ("gpus_by_driver_as_declared", "driver_runs"):
+        check(ask(question, machine), "FAIL", f"The kernel's log says why: {words}")

@@ -3,7 +3,11 @@
 
 from __future__ import absolute_import, division, print_function
 
+import calendar
 import re
+import time
+
+from ansible.module_utils.hadoop_dl_host import host_system
 
 from gpu_check.cells import ABSENT, sick
 from gpu_check.kernel_log import gpu_errors
@@ -59,17 +63,19 @@ def memory_rows(host, field):
 def retired_pages(host):
     """No page of memory waits to be retired, no row to be remapped, and the SRAM has few errors"""
     host.requires_gpu()
-    lines = []
+    lines, unknown = [], []
     for field, words in MEMORY:
         try:
             rows = memory_rows(host, field)
         except NotReported as reason:
-            lines.append(str(reason))
+            unknown.append(str(reason))
             continue
         if sick(rows, "No", "0"):
             raise Fail("%s; found %s: %s." % (words, field, each(sick(rows, "No", "0"))))
         lines.append("%s: %s" % (field, each(rows)))
-    return "; ".join(lines)
+    if not lines:
+        raise Skip("; ".join(unknown))
+    return "; ".join(lines + unknown)
 
 
 @check
@@ -166,24 +172,48 @@ def vgpu_licensed(host):
     status, output = host.run("nvidia-smi", "-q")
     if status != 0:
         raise Fail(smi_problem(host, status, output))
-    states = re.findall(r"^\s*License Status\s*: (.*?)\s*$", output, re.M)
-    if not states or [state for state in states if not state.startswith("Licensed")]:
+    rows = [licence(section) for section in re.split(r"(?m)^GPU (?=[0-9A-Fa-f]+:)", output)[1:]]
+    rows = [row for row in rows if host_system.VGPU.search(row[1])]
+    unlicensed = ["GPU %s (%s): %s" % row for row in rows if not is_licensed(row[2])]
+    if unlicensed or len(rows) < len(host.virtual()):
         raise Fail(
-            "%s requires a licence, or CUDA is slowed down and then refused; License Status is %s. Look at /etc/nvidia/gridd.conf and journalctl -u nvidia-gridd."
-            % (" and ".join(sorted(set(host.virtual()))), ", ".join(states) or "missing in nvidia-smi -q")
+            "Every virtual GPU requires a licence that has not expired, or CUDA is slowed down and then refused; License Status of %s. Look at "
+            "/etc/nvidia/gridd.conf and journalctl -u nvidia-gridd."
+            % ("; ".join(unlicensed) or "%d of %d is in nvidia-smi -q" % (len(rows), len(host.virtual())))
         )
-    return "; ".join(states)
+    return "; ".join("GPU %s: %s" % (row[0], row[2]) for row in rows)
+
+
+def licence(section):
+    """Address, name and License Status of a GPU in nvidia-smi -q."""
+    name, status = [
+        re.search(r"^\s*%s\s*: (.*?)\s*$" % title, section, re.M) for title in ("Product Name", "License Status")
+    ]
+    return section.split()[0], name.group(1) if name else "", status.group(1) if status else "missing"
+
+
+def is_licensed(status):
+    """The other words are Unlicensed, with Restricted or Unrestricted, and Unknown; an expiry that was not read is ERR!.
+
+    github.com/NVIDIA/DCGM, dcgmlib/src/DcgmVgpu.cpp.
+    """
+    match = re.match(r"Licensed(?: \(Expiry: (?:Permanent|N/A|Not Available|(\S+ \S+) GMT)\))?$", status)
+    try:
+        end = match.group(1) and calendar.timegm(time.strptime(match.group(1), "%Y-%m-%d %H:%M:%S"))
+    except (AttributeError, ValueError):
+        return False
+    return not end or end > time.time()
 
 
 @check
 def pcie_width(host):
     """PCIe links are as wide as they can be"""
     host.requires_gpu()
-    narrow = [
-        row
-        for row in host.query("index", "pcie.link.width.current", "pcie.link.width.max")
-        if not set(row[1:]) & set(ABSENT) and int(row[1]) < int(row[2])
-    ]
+    rows = host.query("index", "pcie.link.width.current", "pcie.link.width.max")
+    rows = [row for row in rows if not set(row[1:]) & set(ABSENT)]
+    narrow = [row for row in rows if int(row[1]) < int(row[2])]
+    if not rows:
+        raise Skip("no GPU here reports the width of its link")
     if narrow:
         raise Fail(
             "A link that is narrower than it can be starves the GPU: %s. If the GPU was idle, ask again while it computes; else reseat the card, or look at the slot."

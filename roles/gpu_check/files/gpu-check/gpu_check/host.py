@@ -187,8 +187,9 @@ class Host(host_system.System):
         switch = options.get("switch", "--query-gpu")
         status, output = self.run("nvidia-smi", "%s=%s" % (switch, ",".join(fields)), "--format=csv,noheader")
         if status == 2:  # nvidia-smi(1): a supplied argument or flag is invalid
-            unknown = re.search(r'Field "(\S+)" is not a valid field to query', output)
-            raise NotReported("this driver does not report %s" % (unknown.group(1) if unknown else ", ".join(fields)))
+            unknown = re.findall(r'Field "(\S+)" is not a valid field to query', output)
+            if switch != "--query-gpu" or set(unknown) & set(fields):
+                raise NotReported("this driver does not report %s" % ", ".join(unknown or fields))
         if status != 0:
             raise Fail(smi_problem(self, status, output))
         rows = [[cell.strip() for cell in line.split(",")] for line in output.splitlines() if line.strip()]
@@ -199,9 +200,9 @@ class Host(host_system.System):
         problems = [problem for problem in [cells.problem(fields, row) for row in rows] if problem]
         if problems or not rows:
             raise Fail("; ".join(problems) or "nvidia-smi must answer for each GPU but printed nothing. Run nvidia-smi")
-        if switch == "--query-gpu" and len(rows) < len(self.listed()):
+        if switch == "--query-gpu" and self.listed() and len(set(row[0] for row in rows)) != len(self.listed()):
             raise Fail(
-                "nvidia-smi must answer for each of the %d GPUs that it lists, but did for %s alone (%s). Run nvidia-smi"
+                "nvidia-smi must answer for each of the %d GPUs that it lists, but did for %s (%s). Run nvidia-smi"
                 % (len(self.listed()), ", ".join(row[0] for row in rows), ", ".join(fields))
             )
         return rows
