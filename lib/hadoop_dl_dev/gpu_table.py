@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import yaml
+from ansible.module_utils.hadoop_dl_host import host_system
 
 from hadoop_dl.cli.arguments import Parser
 from hadoop_dl.data.compat import DIRECTORY
@@ -43,12 +44,15 @@ CHIPS = {
 }
 LONGEST = 140  # characters of a row on one line
 NO_GPU = re.compile(r"Audio|USB|UCSI|NVSwitch|Reserved|Initial|INT SKU|FPGA|I2C|Bridge|PCIe host", re.IGNORECASE)
+NAMES = "src/nvidia/generated/g_nv_name_released.h"  # device, subsystem, its vendor and name of each product, vGPU types among them
+PRODUCT = re.compile(r'\{ 0x(\w{4}), 0x(\w{4}), 0x10DE, "([^"]+)" \}', re.IGNORECASE)
 ROW = re.compile(r"^\| (.+?) +\| ([0-9A-F]{4})(?: [0-9A-F]{4} [0-9A-F]{4})? *\|", re.MULTILINE)
 HEAD = """\
 # Every NVIDIA GPU from Kepler on: PCI device id (vendor 10de), names, chip, compute capability, and the first drivers that know it.
 # Written by scripts/stack data gpus from the two sources below; not to be edited by hand.
 # first_drivers: one release for each driver branch whose first releases do not know the device. not_in: branches, newer than the
 # first, none of whose releases lists it. Neither: known from the first list on (515.48.07), or older than Turing, which that list omits.
+# vgpus: from Turing on, the PCI subsystems (vendor 10de) of the vGPU types that are parts of the device.
 ---
 schema: 1
 subject: gpu_devices
@@ -71,11 +75,13 @@ class Device:
     names: list[str] = field(default_factory=list)
     first_drivers: list[str] = field(default_factory=list)
     not_in: list[str] = field(default_factory=list)
+    vgpus: list[str] = field(default_factory=list)
 
     def line(self) -> str:
         parts = [f'pci_id: "10de:{self.pci_id}"', f"names: [{', '.join(map(quoted, self.names))}]"]
         parts += [f"chip: {self.chip}", f'cc: "{CHIPS[self.chip]}"']
-        for name, values in (("first_drivers", self.first_drivers), ("not_in", self.not_in)):
+        for name in ("first_drivers", "not_in", "vgpus"):
+            values = getattr(self, name)
             if values:
                 parts.append(f"{name}: [{', '.join(map(quoted, values))}]")
         line = f"  - {{{', '.join(parts)}}}"
@@ -103,6 +109,20 @@ def listed_devices(text: str) -> dict[str, list[str]]:
     for name, device in ROW.findall(text):
         names.setdefault(device.lower(), []).append(name.removeprefix("NVIDIA ").strip())
     return names
+
+
+def virtual(text: str) -> dict[str, list[str]]:
+    """For each device the subsystems of its vGPU types: each once, those that follow each other as first-last."""
+    found: dict[str, list[list[int]]] = {}
+    for device, subsystem, name in sorted(PRODUCT.findall(text.lower()), key=lambda row: int(row[1], 16)):
+        if not host_system.VGPU.search(name.upper()):
+            continue
+        spans, number = found.setdefault(device, []), int(subsystem, 16)
+        if spans and spans[-1][-1] == number - 1:
+            spans[-1] = [spans[-1][0], number]
+        else:
+            spans.append([number])
+    return {device: ["-".join(f"{number:04x}" for number in span) for span in spans] for device, spans in found.items()}
 
 
 def support(lists: Mapping[str, Iterable[str]]) -> dict[str, tuple[list[str], list[str]]]:
@@ -150,6 +170,7 @@ def devices(modules: Path, pci_ids: str) -> tuple[list[Device], str]:
     lists = {release: listed for release, listed in read.items() if listed}  # the first release has no list
     branches, names = support(lists), chips(pci_ids)
     newest = max(lists, key=numbers)
+    parts = virtual(git(modules, "show", f"{newest}:{NAMES}"))
     rows = []
     for device in sorted({*names, *(device for listed in lists.values() for device in listed)}):
         chip, own = names.get(device, ("", ""))
@@ -162,7 +183,7 @@ def devices(modules: Path, pci_ids: str) -> tuple[list[Device], str]:
         # Turing is older than the list, and mining cards were added to it years after they were supported.
         late = not chip.startswith("TU") and not any("CMP" in name for name in all_names)
         first, absent = branches.get(device, ([], [])) if late else ([], [])
-        rows.append(Device(device, chip, all_names, first, absent))
+        rows.append(Device(device, chip, all_names, first, absent, parts.get(device, [])))
     return rows, newest
 
 

@@ -251,19 +251,31 @@ def test_a_branch_module_or_fabric_that_the_gpus_cannot_have_is_refused_and_no_o
     assert words in "".join(problems)
 
 
+A100 = {"vendor": "10de", "device": "20f1"}
+
+
 @pytest.mark.parametrize(
-    "nvidia",
+    ("nvidia", "name"),
     [
-        {"gpus": [{"vendor": "10de", "device": "1db6", "virtual": "GRID V100D-8Q"}]},
-        {"gpus": [], "listed": ["GRID V100D-8Q"]},
+        ({"gpus": [{"vendor": "10de", "device": "1db6", "virtual": "GRID V100D-8Q"}]}, "GRID V100D-8Q"),
+        ({"gpus": [], "listed": ["GRID V100D-8Q"]}, "GRID V100D-8Q"),
+        ({"gpus": [{**A100, "subsystem": "1493"}] * 2}, "10de:20f1 (PCI subsystem 10de:1493)"),
+        ({"gpus": [{**A100, "subsystem": "183d"}]}, "10de:20f1 (PCI subsystem 10de:183d)"),
     ],
 )
-def test_no_data_center_driver_is_planned_for_a_virtual_gpu(nvidia: dict[str, Any]) -> None:
+def test_no_data_center_driver_is_planned_for_a_virtual_gpu(nvidia: dict[str, Any], name: str) -> None:
     node = changed(nvidia=nvidia)
-    assert "nvidia_driver" not in gpu_rows(made(host(node, nvidia_license_accepted=True)))
+    answer = made(host(node, nvidia_license_accepted=True))
+    assert "nvidia_driver" not in gpu_rows(answer)
+    assert any(problem.startswith(f"data1: {name} is a virtual GPU") for problem in answer.problems)
     (problem,) = driver_problems(node, "535.104.05", {})
-    assert problem.startswith("GRID V100D-8Q is a virtual GPU")
+    assert problem.startswith(f"{name} is a virtual GPU")
     assert "nvidia_driver_version: none" in problem
+
+
+@pytest.mark.parametrize("subsystem", ["145f", "", None])
+def test_a_card_with_its_own_subsystem_is_no_virtual_gpu(subsystem: str | None) -> None:
+    assert driver_problems(changed(nvidia={"gpus": [{**A100, "subsystem": subsystem}]}), "535.104.05", {}) == []
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from hadoop_dl.data.compat import load
 from hadoop_dl.data.host_facts import HostFacts, Nvidia
 from hadoop_dl.data.versions import numbers
 from hadoop_dl.plan import target
-from hadoop_dl.plan.gpu_stack import NAMES, NONE, GpuHost, requested, there
+from hadoop_dl.plan.gpu_stack import NAMES, NONE, GpuHost, requested, there, vgpu_problems
 from hadoop_dl.plan.model import Host
 
 Json = dict[str, Any]
@@ -157,15 +157,6 @@ def fabric_problems(nvidia: Nvidia) -> list[str]:
         f"{name} requires the NVLink subnet manager (nvlsm) beside the fabric manager, which these playbooks do not install. "
         "Install driver, fabric manager and nvlsm by NVIDIA's fabric manager guide, and set nvidia_driver_version: none."
         for name in names
-    ]
-
-
-def vgpu_problems(nvidia: Nvidia) -> list[str]:
-    """Parts of a hypervisor's card: NVIDIA's data center driver does not run them."""
-    return [
-        f"{name} is a virtual GPU, which requires the guest driver of its hypervisor's vGPU release, and these playbooks install the data center "
-        "driver. Install the guest driver with its licence, and set nvidia_driver_version: none."
-        for name in nvidia.virtual
     ]
 
 

@@ -13,7 +13,7 @@ from functools import cache
 from typing import Any
 
 from hadoop_dl.data.compat import load
-from hadoop_dl.data.host_facts import HostFacts
+from hadoop_dl.data.host_facts import HostFacts, Nvidia
 from hadoop_dl.data.versions import numbers
 from hadoop_dl.plan import target
 from hadoop_dl.plan.model import Host
@@ -116,7 +116,7 @@ def versions(items: Sequence[Any] | None) -> list[str]:
 def driver_of_stack(host: GpuHost) -> list[str] | None:
     """The newest release of the stack's branch if there is no driver; what this project installed stays as it is."""
     minimum = host.required("driver_min")
-    if not minimum or not host.gpus or host.facts.nvidia.virtual:
+    if not minimum or not host.gpus or virtual(host.facts.nvidia):
         return None
     installed = there("nvidia_driver", host.facts)
     if installed:
@@ -126,6 +126,23 @@ def driver_of_stack(host: GpuHost) -> list[str] | None:
         return None  # It runs from a place that no package manages, as in an engine of CDSW.
     release = newest_release(str(host.required("driver_branch")), host.facts.os.short or "")
     return [release] if release else None
+
+
+def virtual(nvidia: Nvidia) -> list[str]:
+    """The vGPU types of the host; until their driver runs, the PCI subsystem tells them from cards."""
+    rows = {row["pci_id"]: row.get("vgpus", ()) for row in load().rows("gpu_devices", "devices")}
+    spans = [(gpu, span.partition("-")) for gpu in nvidia.gpus for span in rows.get(gpu.pci_id, ())]
+    parts = {gpu for gpu, (first, _, last) in spans if first <= (gpu.subsystem or "") <= (last or first)}
+    return list(nvidia.virtual) or sorted({f"{gpu.name} (PCI subsystem 10de:{gpu.subsystem})" for gpu in parts})
+
+
+def vgpu_problems(nvidia: Nvidia) -> list[str]:
+    """Parts of a hypervisor's card: NVIDIA's data center driver does not run them."""
+    return [
+        f"{name} is a virtual GPU, which requires the guest driver of its hypervisor's vGPU release, and these playbooks install the data center "
+        "driver. Install the guest driver with its licence, and set nvidia_driver_version: none."
+        for name in virtual(nvidia)
+    ]
 
 
 def libraries_of_stacks(role: str, host: GpuHost) -> list[Any] | None:

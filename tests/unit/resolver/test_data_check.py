@@ -10,6 +10,7 @@ from typing import Any
 
 import jsonschema
 import pytest
+import trees
 
 from hadoop_dl.data import compat
 from hadoop_dl_dev import data_check, data_update, gpu_table
@@ -111,6 +112,17 @@ def test_requirements_that_the_wheel_does_not_have_are_wrong() -> None:
     assert any("tensorflow 2.15.1 requires keras <2.17 on PyPI" in text for text in sentences)
 
 
+# Lines of the driver's own table: cards have a subsystem vendor in small letters, or none.
+NAMES = """
+    { 0x1EB8, 0x0000, 0x0000, "Tesla T4" },
+    { 0x1EB8, 0x130a, 0x10DE, "GRID T4-2B" },
+    { 0x1EB8, 0x1309, 0x10DE, "GRID T4-1B" },
+    { 0x1EB8, 0x130b, 0x10DE, "GRID T4-1Q" },
+    { 0x1EB8, 0x1345, 0x10DE, "GRID T4-2B4" },
+    { 0x1EB8, 0x1367, 0x10de, "NVIDIA T4-PG150" },
+"""
+
+
 @pytest.fixture
 def modules(tmp_path: Path) -> Path:
     """A clone of NVIDIA/open-gpu-kernel-modules: a README for each release, the first without a table."""
@@ -129,8 +141,8 @@ def modules(tmp_path: Path) -> Path:
     subprocess.run([*run, "init", "--quiet"], check=True)
     for release, rows in lists.items():
         text = README.format(rows="\n".join(f"| {row} |" for row in rows)) if rows else "# No list yet"
-        (tmp_path / "README.md").write_text(f"{release}\n{text}\n", encoding="utf-8")
-        subprocess.run([*run, "add", "README.md"], check=True)
+        trees.write(tmp_path, {"/README.md": f"{release}\n{text}\n", f"/{gpu_table.NAMES}": NAMES})
+        subprocess.run([*run, "add", "README.md", gpu_table.NAMES], check=True)
         subprocess.run([*run, "commit", "--quiet", "-m", release], check=True)
         subprocess.run([*run, "tag", release], check=True)
     return tmp_path
@@ -141,7 +153,7 @@ def test_the_table_of_gpus_has_the_first_driver_of_each_branch(modules: Path) ->
     rows = [line.strip() for line in text.splitlines() if line.startswith("  - {")]
     assert rows == [
         '- {pci_id: "10de:1db4", names: ["Tesla V100 PCIe 16GB"], chip: GV100, cc: "7.0"}',
-        '- {pci_id: "10de:1eb8", names: ["Tesla T4"], chip: TU104, cc: "7.5"}',
+        '- {pci_id: "10de:1eb8", names: ["Tesla T4"], chip: TU104, cc: "7.5", vgpus: ["1309-130b", "1345"]}',
         '- {pci_id: "10de:26b9", names: ["L40S"], chip: AD102, cc: "8.9", first_drivers: ["535.104.05"]}',
         '- {pci_id: "10de:2717", names: ["GeForce RTX 4090 Laptop GPU"], chip: AD103, cc: "8.9"}',
         '- {pci_id: "10de:27b6", names: ["L2"], chip: AD104, cc: "8.9", first_drivers: ["535.154.05"], not_in: ["545"]}',
