@@ -358,6 +358,19 @@ def test_a_rank_that_a_signal_ended_is_an_error(signal: str) -> None:
     assert first_error(text).endswith(words)
 
 
+@pytest.mark.parametrize("head", ["Traceback (most recent call last):\n  File x\n", ""], ids=["a script", "a notebook"])
+def test_the_reason_of_a_task_is_below_what_the_driver_says_of_it(head: str) -> None:
+    """Spark 2.4.8 in cluster mode: YARN collects the driver's log before those of the executors."""
+    text = head + (
+        "py4j.protocol.Py4JJavaError: An error occurred while calling z:org.apache.spark.api.python.PythonRDD.collectAndServe.\n"
+        ": org.apache.spark.SparkException: Job aborted due to stage failure: Task 0 in stage 0.0 failed 1 times, most recent failure: Lost task "
+        "0.0 in stage 0.0 (TID 0, data2, executor 2): org.apache.spark.api.python.PythonException: Traceback (most recent call last):\n"
+        "  File \"/tmp/user.py\", line 5, in work\nKeyError: 'test'\n\n\tat org.apache.spark.api.python.BasePythonRunner(PythonRunner.scala:456)"
+    )
+    words = first_error(log(text, kind="stdout"), hints.known(ROWS))
+    assert words.endswith("KeyError: 'test' (Lost task 0.0 in stage 0.0 (TID 0, data2, executor 2))")
+
+
 def test_the_exception_that_a_wrapper_has_is_the_reason() -> None:
     """citiususc/SparkBWA#20"""
     lines = (

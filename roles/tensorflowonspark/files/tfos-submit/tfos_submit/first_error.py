@@ -197,7 +197,7 @@ def headless_at(lines, number):
         return own if JAVA_EXCEPTION.search(words) else exception and "%s: %s" % (own.rstrip(".:"), exception)
     if level:
         return words if "Lost executor" in words else ""
-    return joined(lines[number:]) if HEADLESS.match(lines[number]) else ""
+    return exception_at(lines[number:]) if HEADLESS.match(lines[number]) else ""
 
 
 def native(lines):
@@ -218,17 +218,23 @@ def joined(lines):
     return words
 
 
+def exception_at(lines):
+    """An exception with its reason: of another process of the node, or of an executor's Python, it is a traceback on the lines below."""
+    has_traceback = lines[1:2] and lines[1].rstrip().endswith(TRACEBACK)
+    if not has_traceback or not (lines[0].rstrip().endswith(":") or lines[1].startswith(": ")):
+        return joined(lines)
+    task = re.search(r"Lost task .*?executor \d+\)", lines[1])
+    return exception_after(lines[1:]) + (" (%s)" % task.group() if task else "")
+
+
 def exception_after(lines):
     """The exception that the lines of an error are about."""
     starts = [index for index, line in enumerate(lines) if line.rstrip().endswith(TRACEBACK)]
     if starts:
         ends = [index for index in range(starts[0] + 1, len(lines)) if lines[index][:1].strip()]
         below = lines[ends[0] :] if ends else [""]
-        nested = below[0].rstrip().endswith(":") and below[1:2] == [TRACEBACK]  # of another process of the node
-        if nested:
-            return exception_after(below[1:])
         frames = [line.strip() for line in lines[: len(lines) - len(below)] if line.startswith('  File "')]
-        return joined(below) + (" (%s)" % frames[-1] if frames and below[0].strip().isalnum() else "")
+        return exception_at(below) + (" (%s)" % frames[-1] if frames and below[0].strip().isalnum() else "")
     found = [
         joined(lines[index:]) for index, line in enumerate(lines) if EXCEPTION.match(line) or DIAGNOSIS.match(line)
     ]
