@@ -1,7 +1,6 @@
 """Compare compat/ with PyPI: what is newer there, what is missing here, and what is wrong.
 
 scripts/stack data --check    needs the network; exit 1 if something is missing or wrong
-scripts/stack data --update   print the rows of what is newer or missing as a diff (data_update.py)
 scripts/stack data gpus ...   write the table of GPUs (gpu_table.py)
 """
 
@@ -10,7 +9,7 @@ from __future__ import annotations
 import io
 import re
 import zipfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from email.parser import HeaderParser
 from typing import Any
@@ -19,8 +18,10 @@ from ansible.module_utils.hadoop_dl_host import mirror_index
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import SpecifierSet
 
-from hadoop_dl.data.compat import Compat, Row
+from hadoop_dl.cli.arguments import Parser
+from hadoop_dl.data.compat import Compat, Row, load
 from hadoop_dl.resolver.versions import known, version
+from hadoop_dl_dev import xid_module
 
 Offers = Callable[[str], list[dict[str, Any]]]
 Metadata = Callable[[Mapping[str, Any]], str]
@@ -37,13 +38,10 @@ WHEEL = re.compile(r"[\w.]+-(?P<version>[^-]+)-(?P<python>cp\d+)-(?P<abi>\w+)-(?
 
 @dataclass(frozen=True)
 class Difference:
-    """`kind` is newer (than all that is here), missing (here), or wrong (not what PyPI says). The rest: what is not in which file."""
+    """`kind` is newer (than all that is here), missing (here), or wrong (not what PyPI says)."""
 
     kind: str
     text: str
-    project: str = ""
-    release: str = ""
-    subject: str = ""
 
     def __str__(self) -> str:
         return f"{self.kind}: {self.text}"
@@ -68,8 +66,7 @@ def release_differences(compat: Compat, offers: Offers) -> Iterator[Difference]:
         for text in sorted(set(pypi_releases) - set(own_releases), key=version):
             if version(text) >= version(FIRST.get(project, "0")):
                 kind = "newer" if version(text) > version(newest) else "missing"
-                words = f"{project} {text} is on PyPI and not in compat/{subject}.yml"
-                yield Difference(kind, words, project, text, subject)
+                yield Difference(kind, f"{project} {text} is on PyPI and not in compat/{subject}.yml")
         for text in sorted(set(own_releases) - set(pypi_releases), key=version):
             yield Difference("wrong", f"{project} {text} is in compat/{subject}.yml and not on PyPI")
 
@@ -96,8 +93,7 @@ def wheel_differences(compat: Compat, offers: Offers) -> Iterator[Difference]:
         for text in sorted({*abis, *own_abis} - old, key=version):
             if text not in own_abis:
                 kind = "newer" if version(text) > version(newest) else "missing"
-                words = f"{project} {text} is on PyPI and not in compat/tensorflow.yml"
-                yield Difference(kind, words, project, text, "tensorflow")
+                yield Difference(kind, f"{project} {text} is on PyPI and not in compat/tensorflow.yml")
             elif text not in abis:
                 yield Difference("wrong", f"{project} {text} is in compat/tensorflow.yml and has no wheel on PyPI")
             elif own_abis[text] != abis[text]:
@@ -156,8 +152,7 @@ def nvidia_differences(compat: Compat, offers: Offers) -> Iterator[Difference]:
     newest = max((row["version"] for row in compat.rows("cuda", "cudnn")), key=version)
     for text in sorted(published(offers("nvidia-cudnn-cu12")), key=version):
         if version(text) > version(newest):
-            words = f"cuDNN {text} is on PyPI and not in compat/cuda.yml"
-            yield Difference("newer", words, "nvidia-cudnn-cu12", text, "cuda")
+            yield Difference("newer", f"cuDNN {text} is on PyPI and not in compat/cuda.yml")
     newest = max((row["version"] for row in compat.rows("cuda", "toolkits")), key=version)
     lines = {".".join(text.split(".")[:2]): text for text in sorted(published(offers("cuda-toolkit")), key=version)}
     for line in sorted(lines, key=version):
@@ -167,8 +162,10 @@ def nvidia_differences(compat: Compat, offers: Offers) -> Iterator[Difference]:
     branches = {version(text).minor: text for text in published(offers("nvidia-ml-py"))}  # 13.615.71 is of branch 615
     for branch in sorted(branches):
         if branch > known_branch:
-            words = f"driver branch {branch} has a nvidia-ml-py on PyPI ({branches[branch]}) and is not in compat/drivers.yml"
-            yield Difference("newer", words)
+            yield Difference(
+                "newer",
+                f"driver branch {branch} has a nvidia-ml-py on PyPI ({branches[branch]}) and is not in compat/drivers.yml",
+            )
 
 
 def differences(compat: Compat, offers: Offers, metadata: Metadata) -> list[Difference]:
@@ -216,3 +213,31 @@ def fetch_metadata(offer: Mapping[str, Any]) -> str:
     with zipfile.ZipFile(buffered) as wheel:
         name = next(name for name in wheel.namelist() if name.endswith(".dist-info/METADATA"))
         return wheel.read(name).decode("utf-8")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Exit status 0: nothing is missing or wrong; 1: something is."""
+    words = list(arguments or ())
+    if words[:1] == ["gpus"]:
+        from hadoop_dl_dev import gpu_table
+
+        return gpu_table.main(words[1:])
+    if words == ["xids"]:
+        return xid_module.main()
+    from hadoop_dl.cli import mirror
+
+    parser = Parser(
+        prog="stack data",
+        description="Compare compat/ with PyPI. `data gpus` writes the table of GPUs, `data xids` gpu-check's module of Xids.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("--check", action="store_true", required=True, help="print what is newer, missing or wrong")
+    parser.parse_args(words)
+    places = differences(load(), mirror.offers, fetch_metadata)
+    for difference in places:
+        print(difference)
+    count = {kind: sum(difference.kind == kind for difference in places) for kind in ("newer", "missing", "wrong")}
+    print(
+        f"compat/ against PyPI: {count['newer']} newer there, {count['missing']} missing here, {count['wrong']} wrong."
+    )
+    return 1 if count["missing"] or count["wrong"] else 0

@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 
 from hadoop_dl.cli import stack
-from hadoop_dl_dev import data_update
+from hadoop_dl_dev import data_check
 
-COMMANDS: dict[str, stack.Command] = {**stack.COMMANDS, "data": data_update.main}
+COMMANDS: dict[str, stack.Command] = {**stack.COMMANDS, "data": data_check.main}
 
 
 if __name__ == "__main__":

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import json
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 import trees
 
 from hadoop_dl.data import compat
-from hadoop_dl_dev import data_check, data_update, gpu_table
+from hadoop_dl_dev import data_check, gpu_table
 
 DATA = compat.load()
 README = """\
@@ -167,77 +164,3 @@ def test_every_device_with_a_name_of_this_project_is_in_the_table_with_its_capab
     for row in DATA.rows("gpus", "devices"):
         assert device_rows[row["pci_id"]]["cc"] == row["cc"], row["name"]
     assert len(device_rows) > 700
-
-
-# --- data --update: rows as a diff ------------------------------------------------------------------------------------
-
-METADATA = """\
-Metadata-Version: 2.1
-Requires-Dist: keras>=3.12.0
-Requires-Dist: numpy<2,>=1.26.0; python_version <= "3.11"
-Requires-Dist: numpy<3,>=2.1; python_version >= "3.12"
-Requires-Dist: nvidia-nccl-cu12<3.0,>=2.27.7; extra == "and-cuda"
-"""
-
-
-WHEEL = "{}-2.21.9-cp3{}-cp3{}-manylinux_2_27_x86_64.whl"
-NEW = {
-    "keras": ["keras-3.99.0-py3-none-any.whl", "keras-3.99.0.tar.gz"],
-    "nvidia-cudnn-cu12": ["nvidia_cudnn_cu12-9.99.0.1-py3-none-manylinux_2_27_x86_64.whl"],
-    "tensorflow": [WHEEL.format("tensorflow", minor, minor) for minor in (10, 9)],
-    "tensorflow-cpu": [WHEEL.format("tensorflow_cpu", 10, 10)],
-    "pyspark": ["pyspark-3.5.99.tar.gz", "pyspark-9.0.0.tar.gz"],
-    "tensorflowonspark": ["tensorflowonspark-9.0.0.tar.gz"],
-    "cuda-toolkit": ["cuda_toolkit-13.99.1-py2.py3-none-any.whl", "cuda_toolkit-13.99.0-py2.py3-none-any.whl"],
-}
-
-
-def new_files(project: str) -> list[dict[str, Any]]:
-    """What PyPI says of them."""
-    fields = {"url": "", "size": 1_999_999, "upload-time": "2026-11-20T10:00:00Z", "requires-python": ">=3.11"}
-    return [{"filename": name, **fields} for name in NEW[project]]
-
-
-def test_rows_for_what_is_new_are_proposed_as_a_diff_that_can_be_applied(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def offers(project: str) -> list[dict[str, Any]]:
-        return [*page_of(project), *({"name": name, "size": None, "url": ""} for name in NEW.get(project, ()))]
-
-    differences = data_check.differences(DATA, offers, metadata_of)
-    diff, by_hand = data_update.proposal(DATA, differences, new_files, lambda offer: METADATA, "2026-11-24")
-    assert [text.split(" is on")[0] for text in by_hand] == [
-        "newer: tensorflowonspark 9.0.0",
-        "newer: pyspark 9.0.0",
-        "newer: CUDA 13.99",
-    ]
-    shutil.copytree(compat.DIRECTORY, tmp_path / "compat")
-    subprocess.run(["git", "apply", "-"], input=diff, text=True, cwd=tmp_path, check=True)
-    monkeypatch.setattr(compat, "CACHE", tmp_path)
-    new_data = compat.load(tmp_path / "compat")
-    schema = jsonschema.Draft202012Validator(json.loads((compat.DIRECTORY / "schema.json").read_text(encoding="utf-8")))
-    assert [
-        error.json_path for name in ("keras", "spark", "cuda") for error in schema.iter_errors(new_data.subjects[name])
-    ] == []
-    assert next(row for row in new_data.rows("keras", "releases") if row["version"] == "3.99.0") == {
-        "version": "3.99.0",
-        "requires_python": ">=3.11",
-        "verified": True,
-        "released": "2026-11-20",
-        "source": ["https://pypi.org/project/keras/3.99.0/#files"],
-    }
-    assert new_data.rows("spark", "lines")[-1] == DATA.rows("spark", "lines")[-1]
-    assert next(row for row in new_data.rows("spark", "lines") if row["line"] == "3.5")["latest"] == "3.5.99"
-    cudnn = next(row for row in new_data.rows("cuda", "cudnn") if row["version"] == "9.99.0.1")
-    assert (cudnn["soname"], cudnn["verified"]) == (9, False)
-    row = next(row for row in new_data.rows("tensorflow", "releases") if row["version"] == "2.21.9")
-    assert [(wheel["package"], wheel["abis"]) for wheel in row["wheels"]] == [
-        ("tensorflow", ["cp39", "cp310"]),
-        ("tensorflow-cpu", ["cp310"]),
-    ]
-    assert row["requires"] == {
-        "keras": ">=3.12.0",
-        "numpy": "<2,>=1.26.0 ; python_version <= '3.11' | <3,>=2.1 ; python_version >= '3.12'",
-    }
-    assert (row["and_cuda"], row["verified"]) == ({"nvidia-nccl-cu12": "<3.0,>=2.27.7"}, False)
-    assert new_data.subjects["keras"]["checked"] == "2026-11-24"
