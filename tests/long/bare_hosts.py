@@ -107,7 +107,7 @@ class Hosts:
         return output("docker", "inspect", "--format", template, self.container(name))
 
     def write_inventory(self, *names: str) -> None:
-        """These hosts, and their keys, as scripts/bootstrap_ssh has it."""
+        """These hosts, and their keys, as playbooks/bootstrap_ssh.yml has it."""
         host_keys, hosts = [], {}
         for name in names:
             address = self.address(name)

@@ -21,7 +21,7 @@ from hadoop_dl.plan import inputs
 PLAYBOOKS = sorted((REPOSITORY / "playbooks").glob("*.yml"))
 # The way back and the way out make no plan: they must not wait until the inventory is in order, nor must cards that are measured before anything
 # is installed, or networks on what is installed. A host leaves YARN and comes back whatever is planned. The report makes its own plan, which ends at no problem.
-NO_PLAN = ("accept_gpus", "benchmark", "node_maintenance", "remove", "report", "rollback")
+NO_PLAN = ("accept_gpus", "benchmark", "bootstrap_ssh", "node_maintenance", "remove", "report", "rollback")
 PLAN_FIRST = [path for path in PLAYBOOKS if path.stem not in ("preflight", *NO_PLAN)]
 EXCEPTIONS = ("xception", "Traceback", "NoneType", "TypeError", "AttributeError", "MODULE FAILURE")
 LOCAL = "ansible_connection=local ansible_become=false ansible_python_interpreter=auto_silent"
@@ -103,6 +103,7 @@ OWN = {
     "rollback": {**WRONG, "rollback_to": "{{ plan.environment }}", "remove_parts": None},
     "accept_gpus": {"gpu_count": "{{ nowhere }}"},
     "benchmark": {"benchmark_networks": ["vgg"], "benchmark_seconds": 0, "report_directory": 5},
+    "bootstrap_ssh": {"assume_yes": "perhaps", "bootstrap_public_key": "id.pub\nrogue"},
     "node_maintenance": {
         **{"environment_root": "/opt", "run_lock_takeover": "flase", "node_maintenance_seconds": "{{ nowhere }}"},
     },

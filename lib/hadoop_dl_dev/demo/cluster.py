@@ -243,7 +243,7 @@ def wait_for_sshd(address: str, seconds: float = 30) -> None:
 
 
 def make_reachable(cluster: Cluster) -> None:
-    """A key, the nodes' host keys, and the key on every node through scripts/bootstrap_ssh, as on a site."""
+    """A key, the nodes' host keys, and the key on every node through playbooks/bootstrap_ssh.yml, as on a site."""
     key = cluster.state / "id_ed25519"
     if not key.exists():
         run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", f"{cluster.name} cluster", "-f", str(key))
@@ -256,26 +256,26 @@ def make_reachable(cluster: Cluster) -> None:
     password = secrets.token_urlsafe(24)
     for host in cluster.hosts:
         nodes.execute(cluster.container(host), "chpasswd", stdin=f"deploy:{password}\n")
-    secret, vault = cluster.state / "vault-secret", cluster.state / "password.yml"
-    for path, content in ((secret, secrets.token_urlsafe(24)), (vault, f"ansible_password: {password}\n")):
-        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as handle:
-            handle.write(content)
-    tools = images.REPOSITORY / ".venv" / "bin"
-    run(str(tools / "ansible-vault"), "encrypt", "--vault-password-file", str(secret), str(vault))
+    secret = cluster.state / "password.yml"
+    with open(os.open(secret, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as handle:
+        handle.write(f"ansible_password: {password}\n")
+    home = cluster.state / "home"  # whose known_hosts is the cluster's
+    (home / ".ssh").mkdir(mode=0o700, parents=True, exist_ok=True)
+    if not (home / ".ssh/known_hosts").is_symlink():
+        (home / ".ssh/known_hosts").symlink_to(cluster.state / "known_hosts")
     status = follow(
         [
-            str(images.REPOSITORY / "scripts" / "bootstrap_ssh"),
-            *("--inventory", str(cluster.inventory), "--public-key", f"{key}.pub", "--no-agent"),
-            *("--known-hosts", str(cluster.state / "known_hosts")),
-            *("--password-vault", str(vault), "--vault-password-file", str(secret)),
-        ]
+            *(str(images.REPOSITORY / ".venv/bin/ansible-playbook"), "--inventory", str(cluster.inventory)),
+            *("--extra-vars", f"@{secret}", "--extra-vars", f"bootstrap_public_key={key}.pub"),
+            str(images.REPOSITORY / "playbooks/bootstrap_ssh.yml"),
+        ],
+        env={**os.environ, "HOME": str(home), "ANSIBLE_CONFIG": str(images.REPOSITORY / "ansible.cfg")},
     )
-    vault.unlink()
     secret.unlink()
     for host in cluster.hosts:  # the password has done its work
         nodes.execute(cluster.container(host), "passwd", "--lock", "deploy")
     if status:
-        raise DemoError("scripts/bootstrap_ssh could not make every node reachable; its table says which and why.")
+        raise DemoError("playbooks/bootstrap_ssh.yml could not make every node reachable; it says which and why.")
 
 
 def ssh(cluster: Cluster, host: str) -> list[str]:

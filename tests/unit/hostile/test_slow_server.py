@@ -103,7 +103,6 @@ MEETS = {
     "plugins/module_utils/hadoop_dl_host/mirror_index.py": "hostile/test_slow_server.py",
     "plugins/module_utils/hadoop_dl_host/mirror_served.py": "hostile/test_slow_server.py",
     "lib/hadoop_dl/hosts/managers/server.py": "test_managers.py",
-    "lib/hadoop_dl/cli/ssh_bootstrap/connections.py": "test_ssh_bootstrap.py",
 }
 
 
