@@ -18,6 +18,7 @@ jars=$(find jars -name '*.jar' | sort | paste -sd, -)
 # ND4J has its arrays outside the heap: the limit of JavaCPP for them is a part of the memory beside the heap.
 offheap="-Dorg.bytedeco.javacpp.maxbytes=1g -Dorg.bytedeco.javacpp.maxphysicalbytes=2560m"
 exec "$spark/bin/spark-submit" --master yarn --class Digits --properties-file "$client/spark-defaults.conf" \
+    --conf spark.authenticate=true --conf spark.network.crypto.enabled=true --conf spark.shuffle.service.enabled=false \
     --conf spark.dynamicAllocation.enabled=false --num-executors "${EXECUTORS:-2}" --executor-memory 1g \
     --conf spark.executor.memoryOverhead=2g --conf "spark.executor.extraJavaOptions=$offheap" --driver-memory 2g \
     --conf spark.serializer=org.apache.spark.serializer.JavaSerializer --jars "$jars" digits.jar "hdfs:///user/$(id -un)/digits" 0.9

@@ -29,8 +29,10 @@ class ActionModule(HostAction):
             with memory.bounded(memory.MORE if self._connection.transport == "ssh" else 0):
                 self._connection.fetch_file(source, str(path))
         except (AnsibleError, OSError, MemoryError) as error:
+            larger = path.exists() and path.stat().st_size == size
+            reason = "it is larger" if larger else one_line(error) or "it takes too much memory"
             raise AnsibleActionFail(
-                f"{source} of {self.host} must arrive with {size} bytes, but: {one_line(error) or 'it is larger'}. Run again."
+                f"{source} of {self.host} must arrive with {size} bytes, but: {reason}. Run again."
             ) from None
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, before)

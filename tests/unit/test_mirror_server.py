@@ -122,13 +122,16 @@ def test_a_client_that_sends_a_byte_now_and_then_is_ended(mirror: Mirror) -> Non
     assert time.monotonic() - start < 10
 
 
-def test_a_client_that_does_not_read_is_ended(mirror: Mirror) -> None:
+@pytest.mark.parametrize("reads", [0, 1024])
+def test_a_client_that_reads_nothing_or_a_little_now_and_then_is_ended(mirror: Mirror, reads: int) -> None:
     (mirror.root / "files/large").write_bytes(b"x" * 30_000_000)
     connection = mirror.open()
     connection.sendall(b"GET /files/large HTTP/1.1\r\nHost: x\r\n\r\n")
     threads = Path(f"/proc/{mirror.process.pid}/task")
     wait_until(lambda: len(list(threads.iterdir())) == 3)
-    wait_until(lambda: len(list(threads.iterdir())) == 2)  # who accepts, and who watches
+    wait_until(
+        lambda: len(connection.recv(reads)) + len(list(threads.iterdir())) == reads + 2
+    )  # who accepts and watches
     connection.close()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -105,13 +106,22 @@ def test_the_hosts_of_one_cluster_go_back_to_one_environment(cluster):
     assert f"data_nodes and edge_nodes would go back to {OLD}, {OLDER}" in output
 
 
-def test_a_host_without_an_earlier_one_is_told_so(cluster, stages):
-    shutil.rmtree(cluster / "cdsw1")
-    shutil.copytree(stages["active"], cluster / "cdsw1", symlinks=True)
+@pytest.mark.parametrize("refuses", ["its lock", "its rollback"])
+def test_the_others_go_back_with_the_limit_that_the_first_message_names(cluster, stages, refuses):
+    if refuses == "its lock":
+        record = runs.this_run(os.getpid(), "site.yml", NEW)
+        (cluster / "cdsw1" / ".run.json").write_text(json.dumps(record), encoding="utf-8")
+        reason = "cdsw1 is being changed by"
+    else:
+        shutil.rmtree(cluster / "cdsw1")
+        shutil.copytree(stages["active"], cluster / "cdsw1", symlinks=True)
+        reason = f"cdsw1: no other environment was active (installed: {NEW})"
     code, output = run(cluster)
-    assert code == 2
-    assert f"cdsw1: no other environment was active (installed: {NEW})" in output
-    code, output = run(cluster, "--limit", "!cdsw1")
+    assert (code, active(cluster)) == (2, everywhere(NEW)), output
+    message = " ".join(output.partition("fatal: ")[2].partition("fatal: ")[0].split()).replace("''", "'")
+    assert reason in message
+    (limit,) = re.findall(r"--limit '([^']+)'", message)
+    code, output = run(cluster, "--limit", limit)
     assert code == 0, output
     assert active(cluster) == {**everywhere(OLD), "cdsw1": f"envs/{NEW}"}
 
