@@ -330,6 +330,20 @@ HEADLESS = [
         "\t\t\t: org.apache.spark.SparkException: Job aborted.",
         "o153.parquet. org.apache.spark.SparkException: Job aborted.",
     ),
+    # tensorflow/tensorflow#51760
+    ("data1:376586:377443 [4] ibvwrap.c:130 NCCL WARN Call to ibv_create_qp failed", "ibv_create_qp failed"),
+    # alibaba/FastNN#15
+    (
+        "2023-08-31 01:40:46.786721: W tensorflow/core/framework/op_kernel.cc:1651] OP_REQUIRES failed at nccl_communicator.cc:116 : "
+        "Internal: unhandled system error",
+        "unhandled system error",
+    ),
+    # tensorflow/tensorflow#42062
+    (
+        "2020-08-05 20:21:04.420413: E tensorflow/core/common_runtime/ring_alg.cc:274] Aborting RingReduce with Invalid argument: "
+        "[_Derived_]indices[4] = 14 is not in [0, 14)",
+        "indices[4] = 14 is not in",
+    ),
     ("PMIX ERROR: OUT-OF-RESOURCE in file dstore/pmix_esh.c at line 831", "PMIX ERROR"),  # horovod/horovod#3765
     # horovod/horovod#3412
     (

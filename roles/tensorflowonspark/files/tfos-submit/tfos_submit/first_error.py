@@ -60,9 +60,13 @@ CONSEQUENCES = re.compile(
 HEADLESS = re.compile(
     r"^\s*(?:Caused by: )?(?:\w+\.)*[A-Z]\w*(?:Error|Exception)(?:\([\w.$]+\)| \(see above for traceback\)| exitCode=\d+)?: |^\w+(?:\(.*\):)? (?:.* )?error:$|"
     r"^Horovod has been shut down|.*\bError reported to Coordinator: |"
+    r".*\bNCCL WARN |"
     r".*(?:PMIX ERROR|ORTE_ERROR_LOG): |MPI_ABORT was invoked|There are not enough slots|ORTE was unable|Host key verification failed"
 )
 JAVA_EXCEPTION = re.compile(r"\b(?:\w+\.){2,}[\w$]+(?:Error|Exception)\b")
+WARNED = re.compile(
+    r" [WE] tensorflow/\S+\] (?:OP_REQUIRES failed at|Aborting \w+ with)"
+)  # of the exception that follows
 ENDED = re.compile(r"Lost executor|Lost task|Job aborted|Final app status: FAILED")  # not only warned of
 LOGGER = re.compile(r"^[\w.$]+: (?:Requesting driver to remove executor \d+ for reason )?")
 # They say that a process died, not why: TensorFlow's last error line stands beside them.
@@ -87,7 +91,11 @@ def errors(text, anything=True, known=None):
     known: a test of lines. With it also what is headless, and else what passes it, if there is nothing else.
     """
     logs, everything = containers(text), []
-    for begins in (error_at, headless_at, lambda lines, number: lines[number].strip() if known(lines[number]) else ""):
+
+    def if_it(test):
+        return lambda lines, number: lines[number].strip() if test(lines[number]) else ""
+
+    for begins in (error_at, headless_at, if_it(known), if_it(WARNED.search)):
         everything = [error for container in logs for error in errors_of(container, begins)]
         if everything or not known:
             break
