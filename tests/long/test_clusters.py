@@ -52,7 +52,7 @@ def test_tensorflow_trains_as_on_other_systems(found: Cluster) -> None:
     hadoop_clusters.run_e2e(found, "training")
 
 
-@on(HADOOP2, HADOOP31)
+@on(HADOOP2, HADOOP31, EL8)
 def test_submissions_are_as_on_hadoop_3_3(found: Cluster) -> None:
     hadoop_clusters.run_e2e(found, "submit")
 
@@ -62,10 +62,14 @@ def test_jobs_get_gpus(found: Cluster) -> None:
     hadoop_clusters.run_e2e(found, "gpu_jobs")
 
 
+@on(HADOOP31, EL8)
+def test_executors_see_gpus_as_on_hadoop_3_3(found: Cluster) -> None:
+    hadoop_clusters.run_e2e(found, "gpus_in_yarn")
+
+
 @on(HADOOP31)
-@pytest.mark.parametrize("name", ["gpus_in_yarn", "notebook"])
-def test_jobs_behave_as_on_hadoop_3_3(found: Cluster, name: str) -> None:
-    hadoop_clusters.run_e2e(found, name)
+def test_a_notebook_trains_as_on_hadoop_3_3(found: Cluster) -> None:
+    hadoop_clusters.run_e2e(found, "notebook")
 
 
 @on(HADOOP2)
