@@ -20,7 +20,7 @@ class ActionModule(OnceAction):
     """removal_plan: `answers` names the variable that has what removal_info answered. The others are inputs of the operator: `parts`,
     `hdfs_files`, `hadoop_login`, `forced`, `confirmed`, `restart_allowed` and `yarn_restart_allowed`. Each part is also a tag.
 
-    Returns `hosts`, the parts that each host loses, in their order, and `cdsw_master`, the host that is CDSW's master.
+    Returns `hosts`, the parts that each host loses, in their order, `components`, whose ledgers go, and `cdsw_master`, the host that is CDSW's master.
     """
 
     def act(self) -> dict[str, Any]:
@@ -37,7 +37,11 @@ class ActionModule(OnceAction):
         display.display(removal_plan.text)
         if removal_plan.problems:
             return {"failed": True, "msg": " ".join([*removal_plan.problems, "No host was changed."])}
-        return {"hosts": removal_plan.hosts, "cdsw_master": removal_plan.cdsw_master}
+        return {
+            "hosts": removal_plan.hosts,
+            "components": removal_plan.components,
+            "cdsw_master": removal_plan.cdsw_master,
+        }
 
     def _request(self) -> removal.Request:
         args, variables = self._task.args, self.variables

@@ -15,7 +15,6 @@ description:
   - A run that was killed continues.
 options:
   root: {description: Directory that contains C(envs) and C(current), type: path, default: /opt/deeplearning}
-  part: {description: C(spark) for Spark and its jars alone, type: str, choices: [all, spark], default: all}
   force: {description: Remove also what processes or applications use, type: bool, default: false}
   timeout: {description: Seconds for another run on this host to end, type: int, default: 600}
   principal: {description: Whose login to a cluster with Kerberos; none without one, type: str, default: ""}
@@ -37,16 +36,7 @@ from ansible.module_utils.hadoop_dl_host import environment_packages as packages
 from ansible.module_utils.hadoop_dl_host.environment_packages import Refused
 from ansible.module_utils.hadoop_dl_host.host_lock import HostLock
 
-SPARK = ("spark", "jars")
 LINKS = ("current", ".new-current", "CURRENT.txt", ".new-CURRENT.txt")
-
-
-def below(root, directories):
-    """What is ours of these directories, and what a killed removal left of them."""
-    paths = []
-    for name in directories:
-        paths += [os.path.join(root, names.REMOVED + name)] + own_entries.below(root, name)
-    return [path for path in paths if os.path.lexists(path)]
 
 
 def listed(root):
@@ -60,8 +50,8 @@ def listed(root):
     entries = [name for name in own_entries.names(envs) if removal_reader.ENVIRONMENT.match(name)]
     entries.sort(key=lambda name: (not os.path.islink(os.path.join(envs, name)), name))
     paths += [os.path.join(envs, name) for name in entries]
-    paths += below(root, own_entries.DIRECTORIES) + own_entries.receipts(root)
-    return [path for path in paths if os.path.lexists(path)]
+    paths += own_entries.below(root) + own_entries.receipts(root)
+    return own_entries.present(paths)
 
 
 def remove(path):
@@ -97,14 +87,13 @@ def check_unused(root, force, login):
 
 
 def work(module):
-    root, spark = module.params["root"].rstrip("/"), module.params["part"] == "spark"
-    paths = below(root, SPARK) if spark else listed(root)
+    root = module.params["root"].rstrip("/")
+    paths = listed(root)
     if module.check_mode or not paths:
         return {"changed": bool(paths), "removed": paths}
     with HostLock("removing the environments", module.params["timeout"], root):
-        if not spark:
-            check_unused(root, module.params["force"], (module.params["principal"], module.params["keytab"]))
-        paths = below(root, SPARK) if spark else listed(root)  # another run may have removed some meanwhile
+        check_unused(root, module.params["force"], (module.params["principal"], module.params["keytab"]))
+        paths = listed(root)  # another run may have removed some meanwhile
         for path in paths:
             remove(path)
     return {"changed": bool(paths), "removed": paths}
@@ -114,7 +103,6 @@ def main():
     module = AnsibleModule(
         argument_spec={
             "root": {"type": "path", "default": "/opt/deeplearning"},
-            "part": {"type": "str", "choices": ["all", "spark"], "default": "all"},
             "force": {"type": "bool", "default": False},
             "timeout": {"type": "int", "default": 600},
             "principal": {"type": "str", "default": ""},

@@ -8,12 +8,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-import yaml
 from ansible.module_utils.hadoop_dl_host import build_place, removal_reader
 from ansible.module_utils.hadoop_dl_host.host_lock import HostLock, HostLocked
+from ansible_programs import REPOSITORY, tasks_in
 from host_modules import run
-
-ROLE = Path(__file__).resolve().parents[2] / "roles" / "tensorflow_build" / "tasks"
 
 Accounts = dict[str, SimpleNamespace]
 
@@ -135,10 +133,10 @@ def test_the_record_is_written_before_the_first_change_and_goes_last(tmp_path: P
     assert not root.exists()
 
 
-def test_the_role_records_first_and_removes_by_the_record_alone() -> None:
-    prepare, remove = (
-        yaml.safe_load((ROLE / f"{name}.yml").read_text(encoding="utf-8")) for name in ("prepare", "remove")
-    )
+def test_the_role_records_first_and_the_removal_goes_by_the_record_alone() -> None:
+    prepare = tasks_in(REPOSITORY / "roles/tensorflow_build/tasks/prepare.yml")
     assert prepare[0]["tensorflow_build_place"]["state"] == "recorded"
     assert prepare[1]["when"] == "__tensorflow_build_place.creates_user"
-    assert [task["tensorflow_build_place"] for task in remove] == [{"state": "absent"}]
+    removing = tasks_in(REPOSITORY / "playbooks/layers/remove.yml")
+    places = [task["tensorflow_build_place"] for task in removing if "tensorflow_build_place" in task]
+    assert places == [{"state": "absent"}]

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
+from ansible_programs import tasks_in
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -413,9 +414,18 @@ def test_a_removal_that_was_killed_writes_the_images_although_no_setting_is_left
 
 
 def test_every_record_of_the_role_is_removed_with_it() -> None:
-    tasks = yaml.safe_load((ROLE / "remove_settings.yml").read_text(encoding="utf-8"))
-    (names,) = [task["loop"] for task in tasks if "__nvidia_driver_records }}-{{ item" in str(task)]
+    """own_files records the names before the first change, and removes the last one first."""
+    names = yaml.safe_load((ROLE.parent / "vars" / "main.yml").read_text(encoding="utf-8"))[
+        "__nvidia_driver_record_names"
+    ]
     assert set(names) == {f"{name.replace('_', '-')}.json" for name in RECORDS} | {"unfinished", "leaving"}
+    assert names[0] == "leaving", "of a killed removal it is left"
+    recorded, removed = (
+        [task["own_files"] for task in tasks_in(ROLE / file) if "own_files" in task]
+        for file in ("main.yml", "remove_settings.yml")
+    )
+    assert ["__nvidia_driver_record_names" in task["paths"] for task in recorded] == [True]
+    assert removed == [{"component": "nvidia_driver"}]
 
 
 @pytest.mark.parametrize(

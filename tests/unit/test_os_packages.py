@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-import prune_directories
 import pytest
+from ansible.module_utils.hadoop_dl_host import empty_directories
 
 from hadoop_dl.hosts import os_packages
 from hadoop_dl.hosts.os_packages import Package, Source
@@ -198,12 +198,12 @@ def test_empty_directories_go_and_others_stay(tmp_path: Path) -> None:
         path.mkdir()
     (kept / "file").touch()
     paths = list(map(str, (etc, downloads, kept, absent, tmp_path)))
-    assert prune_directories.remove(paths, True) == paths[:2]
-    assert prune_directories.remove(paths, False) == paths[:2]
+    assert empty_directories.remove(paths, True) == paths[:2]
+    assert empty_directories.remove(paths, False) == paths[:2]
     assert list(tmp_path.iterdir()) == [kept]
     (kept / "file").unlink()
     for dry in (True, False):
-        assert prune_directories.remove([str(kept), str(tmp_path)], dry) == [str(kept), str(tmp_path)]
+        assert empty_directories.remove([str(kept), str(tmp_path)], dry) == [str(kept), str(tmp_path)]
     assert not tmp_path.exists()
 
 
@@ -213,4 +213,4 @@ def test_a_failure_other_than_not_empty_is_not_swallowed(tmp_path: Path, monkeyp
 
     monkeypatch.setattr(os, "rmdir", refused)
     with pytest.raises(PermissionError):
-        prune_directories.remove([str(tmp_path)], False)
+        empty_directories.remove([str(tmp_path)], False)

@@ -99,7 +99,7 @@ OWN = {
         "mirror_root": "/",
         "hadoop_client_java_home": "/usr/lib/jvm\nrogue",
     },
-    "remove": {**WRONG, "environment_path": None, "environment_force": True, "remove_confirmed": "perhaps"},
+    "remove": {**WRONG, "environment_path": None, "remove_confirmed": "perhaps"},
     "rollback": {**WRONG, "rollback_to": "{{ plan.environment }}", "remove_parts": None},
     "accept_gpus": {"gpu_count": "{{ nowhere }}"},
     "benchmark": {"benchmark_networks": ["vgg"], "benchmark_seconds": 0, "report_directory": 5},

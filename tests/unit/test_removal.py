@@ -10,7 +10,7 @@ from typing import Any
 
 import ansible_programs
 import pytest
-from ansible.module_utils.hadoop_dl_host import hdfs_record, mirror_removal, removal_reader
+from ansible.module_utils.hadoop_dl_host import mirror_removal, removal_reader
 from ansible_programs import REPOSITORY
 from environments import NAME
 from host_modules import answer, run, start
@@ -68,49 +68,25 @@ def test_nothing_of_the_environments_is_left_and_what_is_not_ours_stays(root: Pa
     (root / "envs" / "conda").mkdir()
     (root / "etc" / "gpu-check.json").write_text("{}")
     assert remove(root)["changed"] is True
+    for component in removal.COMPONENTS["environments"]:
+        run("own_files", component=component, root=str(root))
     files = [path for path in listing(root) if not (root / path).is_dir()]
     assert files == [".lock", "etc/gpu-check.json", "site.txt"]
     assert removal_reader.Removal(str(root)).stays() == [str(root / "site.txt"), str(root / "envs/conda")]
     assert remove(root)["changed"] is False
 
 
-OTHERS = (
-    "hadoop/bin/hadoop",
-    "hadoop/lib/native/libhdfs.so",
-    "spark/bin/spark-submit",
-    "spark/pyspark-3.0.3/bin/spark-submit",
-    "jars/mysql-connector.jar",
-    "downloads/report.pdf",
-    "etc/hadoop-env.sh",
-    "etc/spark-defaults.conf",
-    "state/environment.json",
-    "hive/.draft-1",
-)
-
-
-def test_another_owners_directories_with_our_names_stay(tmp_path: Path) -> None:
-    """environment_root: /opt, where the cluster has its Hadoop and its Spark."""
-    for name in OTHERS:
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text("{}\n")
-    before = listing(tmp_path)
-    host = removal_reader.Removal(str(tmp_path), system=str(tmp_path))
-    assert host.environments() == []
-    assert remove(tmp_path)["changed"] is False
-    assert remove(tmp_path, part="spark")["changed"] is False
-    assert listing(tmp_path) == before
-    assert [str(tmp_path / name) for name in ("spark", "jars", "hadoop", "downloads")] == host.stays()[-4:]
-
-
-def test_entries_of_another_owner_beside_ours_stay(root: Path) -> None:
-    for name in ("spark/site.txt", "jars/mysql-connector.jar", "downloads/report.pdf"):
+def test_spark_hadoop_and_jars_go_by_their_rows_and_what_is_beside_them_stays(root: Path) -> None:
+    for name in ("spark/site.txt", "jars/mysql-connector.jar"):
         (root / name).write_text("keep")
-    assert remove(root, part="spark")["changed"] is True
-    assert not (root / "spark/pyspark-3.0.3").exists()
-    assert NAME in [path.name for path in (root / "envs").iterdir()]
-    assert remove(root)["changed"] is True
-    files = [path for path in listing(root) if not (root / path).is_dir()]
-    assert files == [".lock", "downloads/report.pdf", "jars/mysql-connector.jar", "spark/site.txt"]
+    (root / "spark/pyspark-3.0.3.new-7").mkdir()
+    host = removal_reader.Removal(str(root))
+    assert host.stays() == [str(root / name) for name in ("jars/mysql-connector.jar", "spark/site.txt")]
+    for component in removal.COMPONENTS["environments"]:
+        run("own_files", component=component, root=str(root))
+    assert [path.name for path in (root / "spark").iterdir()] == ["site.txt"]
+    assert [path.name for path in (root / "jars").iterdir()] == ["mysql-connector.jar"]
+    assert not (root / "hadoop").exists()
 
 
 def test_check_mode_names_every_path_and_removes_none(root: Path) -> None:
@@ -137,8 +113,9 @@ def test_a_removal_that_is_killed_anywhere_continues(root: Path) -> None:
         copy = root.with_name(f"copy{index}")
         shutil.copytree(root, copy, symlinks=True)
         remove(copy)
-        remaining_files = [path for path in listing(copy) if not os.path.isdir(copy / path)]
-        assert remaining_files == [".lock"], index
+        for component in removal.COMPONENTS["environments"]:
+            run("own_files", component=component, root=str(copy))
+        assert not copy.exists(), index
         assert removal_reader.Removal(str(copy)).environments() == []
 
 
@@ -165,35 +142,14 @@ def test_a_host_is_read_by_its_records(tmp_path: Path) -> None:
     root, system = tmp_path / "deeplearning", tmp_path / "system"
     (root / "state").mkdir(parents=True)
     (root / "etc").mkdir()
-    (system / "etc/yum.repos.d").mkdir(parents=True)
-    (system / "etc/yum.repos.d/deeplearning-nvidia-driver.repo").write_text("")  # all that a killed removal left
+    (root / "etc/nvidia-driver-leaving").write_text("")  # all that a killed removal left
     (root / "etc/gpu-check-cuda.json").write_text(json.dumps({"cuda": ["8.0", "12.2"]}))
     (root / "state/nccl.json").write_text("torn {")
-    (root / "state/mirror.json").write_text(json.dumps({"files": {"/data/mirror/manifest.json": "0" * 64}}))
+    (root / "etc/mirror.json").write_text(json.dumps({"roots": {"/data/mirror": False}}))
     host = removal_reader.Removal(str(root), bazel_root=str(tmp_path / "bazel"), system=str(system))
     assert host.gpu() == {"cuda": "CUDA 12.2 8.0", "nccl": "NCCL", "nvidia_driver": "driver"}
     assert host.mirror()["before"]["roots"] == {"/data/mirror": False}
     assert (host.bazel(), host.environments(), host.stays()) == ({}, [], [])
-
-
-def test_builds_by_an_earlier_release_stay_and_are_named_until_they_are_gone(tmp_path: Path) -> None:
-    """Without a record nothing of them is removed; the receipt alone tells where they are, so it stays with them."""
-    root, builds = tmp_path / "deeplearning", tmp_path / "builds"
-    (root / "state").mkdir(parents=True)
-    (builds / "bazel").mkdir(parents=True)
-    receipt = root / "state/tensorflow_build.json"
-    receipt.write_text(json.dumps({"files": {}, "sizes": {f"{builds}/published/key/tensorflow.whl": 1}}))
-    host = removal_reader.Removal(str(root), system=str(tmp_path / "system"))
-    assert host.build() == []
-    assert host.stays() == [f"{builds}, of {receipt}"]
-    assert "remove the directory, the account" in removal.owner(host.stays()[0])
-    (root / "etc").mkdir()
-    (root / "etc/tensorflow_build.json").write_text(json.dumps({"roots": {str(builds): False}, "users": {}}))
-    assert host.build() == [str(builds), str(receipt), str(root / "etc/tensorflow_build.json")]
-    assert host.stays() == []
-    (root / "etc/tensorflow_build.json").unlink()
-    shutil.rmtree(builds)
-    assert (host.build(), host.stays()) == ([str(receipt)], [])
 
 
 def test_the_probes_of_a_killed_switch_go_also_without_an_environment(tmp_path: Path) -> None:
@@ -215,7 +171,7 @@ def test_a_workbench_and_its_runtime_are_read_by_their_records(tmp_path: Path) -
     conf.parent.mkdir(parents=True)
     conf.write_text((REPOSITORY / "demo/cdsw/cdsw.conf").read_text(encoding="utf-8"), encoding="utf-8")
     host = removal_reader.Removal(str(root), system=str(system))
-    assert (host.cdsw(), host.container_runtime()) == ({}, {})
+    assert (host.cdsw(), host.container_runtime()) == ({}, [])
     record = root / "etc/cdsw.json"
     record.write_text(json.dumps({"before": {"NVIDIA_GPU_ENABLE": "NVIDIA_GPU_ENABLE=false"}}))
     assert (host.cdsw()["kind"], host.cdsw()["keys"]) == ("rpm", ["NVIDIA_GPU_ENABLE"])
@@ -223,11 +179,14 @@ def test_a_workbench_and_its_runtime_are_read_by_their_records(tmp_path: Path) -
     assert host.cdsw()["keys"] == []
     record.write_text(json.dumps({"cloudera_manager": {"cdsw.enable.gpu.config": "true"}}))
     assert (host.cdsw()["kind"], host.cdsw()["cloudera_manager"]) == ("parcel", {"cdsw.enable.gpu.config": "true"})
-    (root / "etc/daemon.json.before").write_text("{}")  # all that a killed removal left
-    assert host.container_runtime() == {"package": "", "stays": False, "daemon_json": False}
-    package = {"name": "nvidia-docker", "version": "1.0.1-1", "existed": True}
+    (root / "etc/daemon.json").write_text("{}")  # of release 0.2
+    assert host.container_runtime() == ["the runtime in daemon.json"]
+    package = {"name": "nvidia-docker", "version": "1.0.1-1"}
     (root / "etc/container_runtime.json").write_text(json.dumps(package))
-    assert host.container_runtime() == {"package": "nvidia-docker 1.0.1-1", "stays": True, "daemon_json": False}
+    (root / "etc/daemon.json").unlink()
+    assert host.container_runtime() == ["nvidia-docker 1.0.1-1"]
+    (root / "etc/container_runtime.json").write_text(json.dumps({**package, "existed": True}))
+    assert host.container_runtime() == ["its repository and record"]
 
 
 def test_an_application_that_waits_in_a_queue_holds_its_environment(root: Path, tmp_path: Path) -> None:
@@ -241,12 +200,6 @@ def test_an_application_that_waits_in_a_queue_holds_its_environment(root: Path, 
         assert listing(root) == before
     assert "YARN did not report" in remove(root)["msg"], "its ResourceManager does not answer any more"
     assert remove(root, force=True)["changed"] is True
-
-
-def test_archives_of_releases_without_a_record_are_known_by_their_names() -> None:
-    spark_conf = "spark.yarn.archive hdfs://nameservice1/apps/deeplearning/spark/pyspark-3.5.8-0123456789ab.zip\nspark.yarn.queue gpu\n"
-    site = "spark.yarn.archive hdfs://nameservice1/apps/spark/site-libs.zip\n"
-    assert hdfs_record.archives_of([spark_conf, site]) == ["/apps/deeplearning/spark/pyspark-3.5.8-0123456789ab.zip"]
 
 
 @pytest.mark.parametrize("keep_root", [True, False])
@@ -273,8 +226,8 @@ def test_a_mirror_loses_what_its_manifest_lists_and_nothing_else(tmp_path: Path,
 
 def has(**more: Any) -> dict[str, Any]:
     """What a host answers that has this and nothing else."""
-    lists = dict.fromkeys(("environments", "build", "stays", "users"), [])
-    parts = dict.fromkeys(("yarn_gpu", "cdsw", "container_runtime", "gpu", "bazel", "mirror", "applications"), {})
+    lists = dict.fromkeys(("environments", "container_runtime", "build", "stays", "users"), [])
+    parts = dict.fromkeys(("yarn_gpu", "cdsw", "gpu", "bazel", "mirror", "applications"), {})
     return {**lists, **parts, "hdfs": {"files": [], "directories": [], "user": ""}, **more}
 
 
@@ -354,14 +307,16 @@ CDSW = {
     "master": True,
     "sessions": 2,
 }
-RUNTIME = {"package": "nvidia-docker 1.0.1-1", "stays": False, "daemon_json": False}
 
 
 @pytest.mark.parametrize(
     ("allowed", "checking", "refused"), [(False, False, True), (True, False, False), (False, True, False)]
 )
 def test_a_restart_of_cdsw_is_shown_and_must_be_allowed(allowed: bool, checking: bool, refused: bool) -> None:
-    answers = {"cdsw1": has(cdsw=CDSW, container_runtime=RUNTIME), "cdsw2": has(cdsw={**CDSW, "master": False})}
+    answers = {
+        "cdsw1": has(cdsw=CDSW, container_runtime=["nvidia-docker 1.0.1-1"]),
+        "cdsw2": has(cdsw={**CDSW, "master": False}),
+    }
     plan = removal.make(answers, [], [], removal.Request(confirmed=True, restart_allowed=allowed, checking=checking))
     assert "NVIDIA_GPU_ENABLE of cdsw.conf, as before; CDSW restarts (2 sessions run; a restart ends them)" in plan.text
     assert (plan.hosts["cdsw1"], plan.cdsw_master) == (["cdsw", "container_runtime"], "cdsw1")
@@ -385,21 +340,6 @@ def test_what_cloudera_manager_keeps_is_shown() -> None:
         'Cloudera Manager keeps {"cdsw.enable.gpu.config": "true"}: set there what it must be, and restart' in plan.text
     )
     assert plan.problems == []
-
-
-@pytest.mark.parametrize(
-    ("more", "shown"),
-    [
-        ({}, "nvidia-docker 1.0.1-1"),
-        ({"daemon_json": True}, "nvidia-docker 1.0.1-1, the runtime in daemon.json"),
-        ({"stays": True, "daemon_json": True}, "the runtime in daemon.json"),
-        ({"package": ""}, "its repository and record"),
-    ],
-)
-def test_a_runtime_is_shown_by_what_goes(more: dict[str, Any], shown: str) -> None:
-    assert (
-        removal.described(removal.read_answer(has(container_runtime={**RUNTIME, **more})), "container_runtime") == shown
-    )
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,13 @@ from hadoop_dl.data.yarn_work import NAMES
 from hadoop_dl.plan.model import shorten
 
 GPU = ("nvidia_driver", "cuda", "cudnn", "nccl", "gpu_check")
+# Whose ledgers go last. Any other part is the component of its name.
+COMPONENTS = {
+    "environments": ("deeplearning_command", "tensorflowonspark", "hadoop_client"),
+    "gpu": GPU,
+    "build": ("tensorflow_build",),
+    "hdfs": (),
+}
 OTHER_TAGS = ("all", "always", "molecule-notest", "notest")  # Ansible's own, and what molecule skips in every playbook
 PARTS: tuple[str, ...] = removal_reader.PARTS
 
@@ -85,19 +92,6 @@ class Cdsw:
 
 
 @dataclass(frozen=True)
-class Runtime:
-    package: Cell
-    stays: bool
-    daemon_json: bool
-
-    @property
-    def text(self) -> str:
-        items = [] if self.stays or not self.package else [self.package]
-        items += ["the runtime in daemon.json"] if self.daemon_json else []
-        return ", ".join(items) or "its repository and record"
-
-
-@dataclass(frozen=True)
 class Bazel:
     versions: tuple[Word, ...]
 
@@ -141,7 +135,7 @@ class Answer:
     gpu: Mapping[Word, Cell]
     yarn_gpu: YarnGpu | None
     cdsw: Cdsw | None
-    container_runtime: Runtime | None
+    container_runtime: tuple[Cell, ...]
     build: tuple[Cell, ...]
     bazel: Bazel | None
     mirror: Mirror | None
@@ -163,6 +157,13 @@ class Removal:
     text: str = ""
     problems: list[str] = field(default_factory=list)
     cdsw_master: str = ""
+
+    @property
+    def components(self) -> dict[str, list[str]]:
+        return {
+            name: [component for part in parts for component in COMPONENTS.get(part, (part,))]
+            for name, parts in self.hosts.items()
+        }
 
     @property
     def empty(self) -> bool:
@@ -226,8 +227,6 @@ def owner(path: str) -> str:
     """Return what a path that stays belongs to. Engine images have a playbook of their own."""
     if path.rpartition("/")[2] in ("engines", "cdsw_engine.json"):
         return "engine images: playbooks/cdsw_engine.yml -e cdsw_engine_state=absent"
-    if path.endswith("/state/tensorflow_build.json"):
-        return "builds by an earlier release without a record: remove the directory, the account that has its home there, and this file by hand"
     return "not managed by this project"
 
 

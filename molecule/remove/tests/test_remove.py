@@ -161,7 +161,7 @@ def test_named_parts_go_and_the_others_stay() -> None:
 @pytest.mark.parametrize(
     "task",
     [
-        "environment : Remove every environment, Spark and their settings",
+        "Remove every environment with the settings of Spark and Hadoop",
         "nvidia_driver : Remove the packages",
     ],
 )

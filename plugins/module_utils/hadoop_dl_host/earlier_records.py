@@ -3,10 +3,12 @@
 
 etc/yarn_gpu.json, etc/cdsw.json with its copy .previous, etc/daemon.json with its copy .before. The first change of the ledger replaces them.
 .sha256 and .sizes.json in a directory that came from an archive. The module placed_tree replaces them.
+Own files had no record: their names tell.
 """
 
 from __future__ import absolute_import, division, print_function
 
+import glob
 import json
 import os
 
@@ -18,6 +20,36 @@ RECORDS = {
     "container_runtime": ("daemon.json", "daemon.json.before"),
 }
 ARCHIVE_MARK = (".sha256", ".sizes.json")
+UNITS = "/etc/systemd/system/"
+OWN = {
+    "gpu_check": ("{root}/bin/gpu-check", "{root}/etc/gpu-check.json", "/usr/local/bin/gpu-check"),
+    "deeplearning_command": (
+        "{root}/bin/deeplearning",
+        "{root}/etc/pip.conf",
+        "/usr/local/bin/deeplearning",
+        "/etc/pip.conf",
+    ),
+    "hadoop_client": ("{root}/hadoop",),
+    "tensorflowonspark": (
+        "{root}/spark/pyspark-*",
+        "{root}/jars/tensorflow-hadoop-*",
+        "{root}/bin/tfos-submit",
+        "/usr/local/bin/tfos-submit",
+    ),
+    "tensorboard": (UNITS + "deeplearning-tensorboard-*.service", UNITS + "deeplearning-ticket-*"),
+    "yarn_gpu": (UNITS + "deeplearning-yarn-cgroup.service", UNITS + "*.service.d/deeplearning-yarn-gpu.conf"),
+    "nvidia_driver": ("{root}/etc/nvidia-driver-leaving", "{root}/etc/nvidia-driver-[!l]*"),
+    "cuda": ("{root}/etc/gpu-check-cuda.json", "/etc/profile.d/deeplearning-cuda.sh"),
+    "cudnn": ("{root}/etc/gpu-check-cudnn.json",),
+    "nccl": ("{root}/etc/gpu-check-nccl.json",),
+    "container_runtime": ("{root}/etc/container_runtime.json",),
+    "mirror": (
+        "/var/log/deeplearning-mirror.log",
+        "/etc/deeplearning-mirror",
+        "/usr/local/lib/deeplearning-mirror",
+        UNITS + "deeplearning-mirror.service",
+    ),
+}
 CDSW_CONF, DAEMON_JSON = "/etc/cdsw/config/cdsw.conf", "/etc/docker/daemon.json"
 
 
@@ -27,6 +59,25 @@ def rows(component, root, read):
     if not paths or not os.path.exists(paths[0]):
         return []
     return {"yarn_gpu": yarn_gpu, "cdsw": cdsw, "container_runtime": daemon}[component](read(paths[0]), text(paths[-1]))
+
+
+def are_present(component, root, system=""):
+    """Whether a component has own files or records on this host."""
+    records = [os.path.join(root, "etc", name) for name in RECORDS.get(component, ())]
+    return any(map(os.path.exists, records)) or bool(own_rows(component, root, system))
+
+
+def own_rows(component, root, system=""):
+    """The own files that a component has on this host. A link to something else is not this project's."""
+    ledger_rows = []
+    for pattern in OWN.get(component, ()):
+        for path in sorted(glob.glob(pattern.replace("{root}", root) if "{root}" in pattern else system + pattern)):
+            row = {"kind": "own", "path": path}
+            if os.path.islink(path):
+                row["link"] = os.readlink(path)
+            if row.get("link", root + "/").startswith(root + "/"):
+                ledger_rows.append(row)
+    return ledger_rows
 
 
 def remove(component, root):

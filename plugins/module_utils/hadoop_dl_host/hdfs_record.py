@@ -4,13 +4,10 @@
 from __future__ import absolute_import, division, print_function
 
 import os
-import re
 
 from . import environment_tree, whole_files
 
 PATH = "/opt/deeplearning/etc/hdfs.json"
-# Archives of Spark's jars that releases without a record uploaded: their names tell.
-ARCHIVE = re.compile(r"^\s*spark\.yarn\.archive\s+[a-z]+://[^/\s]*(/\S*/pyspark-[\w.]+-[0-9a-f]{12}\.zip)\s*$", re.M)
 
 
 def read(path):
@@ -28,8 +25,3 @@ def add(path, names, directories, user):
     }
     whole_files.make_directory(os.path.dirname(path))
     whole_files.write_json(path, new_record)
-
-
-def archives_of(settings):
-    """Archives of Spark's jars that these texts of spark-defaults.conf name."""
-    return sorted(set(name for text in settings for name in ARCHIVE.findall(text)))

@@ -6,6 +6,7 @@ A row is written before its change, so a killed run leaves at most a row without
                                                                      restart is pending; `undone`: until then, a key that has its bytes from before
   {"kind": "file", "path", "before", "sha256"}                       a file that was created (before: null), or its text before
   {"kind": "restart", "services", "pending"}                         what runs with these keys
+  {"kind": "own", "path", "link"}                                    a file, unit or directory that only this component has; a link: its target
 The receipt of the component (module receipt) is in the same file.
 """
 
@@ -38,13 +39,19 @@ def read(path):
 
 
 class Ledger(object):
-    def __init__(self, component, root=ROOT):
+    """rows: those of own files, or those of keys; `others` are kept as they are."""
+
+    def __init__(self, component, root=ROOT, own=False):
         self.component, self.root = component, root
         self.path = os.path.join(root, "state", component + ".json")
         self.content = read(self.path)
-        self.rows = self.content.get("rows") or earlier_records.rows(component, root, read)
+        rows = self.content.get("rows") or []
+        own_rows = [row for row in rows if row["kind"] == "own"] or earlier_records.own_rows(component, root)
+        key_rows = [row for row in rows if row["kind"] != "own"] or earlier_records.rows(component, root, read)
+        self.rows, self.others = (own_rows, key_rows) if own else (key_rows, own_rows)
 
     def write(self, rows):
+        rows = self.others + rows
         content = dict(self.content, component=self.component, rows=rows)
         if not rows:
             del content["rows"]
@@ -55,7 +62,7 @@ class Ledger(object):
 def rows(component, root, kind="key"):
     """The rows of one kind, for those who only read; a torn ledger has none."""
     try:
-        return [row for row in Ledger(component, root).rows if row["kind"] == kind]
+        return [row for row in Ledger(component, root, own=kind == "own").rows if row["kind"] == kind]
     except (ValueError, TypeError, KeyError, AttributeError):
         return []
 

@@ -11,6 +11,7 @@ import re
 from . import (
     bazel_versions,
     build_place,
+    earlier_records,
     hdfs_record,
     host_lock,
     host_system,
@@ -23,41 +24,22 @@ from . import environment_packages as packages
 from .own_entries import names, read_json
 
 ENVIRONMENT = re.compile(r"^(\.removing-|\.link-)?(?P<name>.+-[0-9a-f]{12})(\.\d+|\.client)?$")
-# Each part of the GPU layer: its repository, and what else tells that its role was here. Globs.
-GPU = {
-    "nvidia_driver": (
-        "nvidia-driver",
-        ["{root}/etc/nvidia-driver-*", "/etc/modprobe.d/deeplearning-nouveau.conf"],
-    ),
-    "cuda": ("cuda", ["{root}/etc/gpu-check-cuda.json", "/etc/profile.d/deeplearning-cuda.sh"]),
-    "cudnn": ("cudnn", ["{root}/etc/gpu-check-cudnn.json"]),
-    "nccl": ("nccl", ["{root}/etc/gpu-check-nccl.json"]),
-    "gpu_check": ("gpu-check", ["{root}/etc/gpu-check.json", "{root}/bin/gpu-check"]),
-}
-# Units of the role tensorboard; what a site added to one (NAME.service.d) is the site's.
-TENSORBOARD = [
-    "/etc/systemd/system/deeplearning-" + name
-    for name in ("tensorboard-*.service", "ticket-*.service", "ticket-*.timer")
-]
-OWN_SERVICE = re.compile(r"/deeplearning-tensorboard-[^/\s]+\.service$", re.MULTILINE)  # in the cgroups of a process
-RUNTIME = ("{root}/etc/container_runtime.json", "{root}/etc/daemon.json*", "{root}/state/container_runtime.json")
-YARN = ("{root}/etc/yarn_gpu.json", "{root}/state/yarn_gpu.json")
-WORKBENCH = ("{root}/etc/cdsw.json*", "{root}/state/cdsw.json")
-BUILD_ROOT, PUBLISHED = "/var/lib/deeplearning-build", "/published/"  # if nothing else was asked for; below it
-ENGINE_RECORD = "etc/cdsw_engine.json"
-DEFINITIONS = (
-    "/etc/yum.repos.d/deeplearning-%s.repo",
-    "/etc/pki/rpm-gpg/RPM-GPG-KEY-deeplearning-%s",
-    "/etc/pki/rpm-gpg/RPM-GPG-KEY-deeplearning-%s.trusted-before",
+# The GPU layer.
+GPU = {"nvidia_driver": "driver", "cuda": "CUDA", "cudnn": "cuDNN", "nccl": "NCCL", "gpu_check": "gpu-check"}
+OF_ENVIRONMENTS = (
+    ("deeplearning", "deeplearning_command"),
+    ("tfos-submit", "tensorflowonspark"),
+    ("the links to Hadoop", "hadoop_client"),
+    ("services of TensorBoard", "tensorboard"),
 )
-MIRROR = (
-    "/etc/systemd/system/deeplearning-mirror.service",
-    "/usr/local/lib/deeplearning-mirror",
-    "/etc/deeplearning-mirror",
-    "/var/log/deeplearning-mirror.log",
+OWN_SERVICE = re.compile(r"/deeplearning-tensorboard-[^/\s]+\.service$", re.MULTILINE)  # in the cgroups of a process
+ENGINE_RECORD = "etc/cdsw_engine.json"
+BAZEL = (
+    "/etc/yum.repos.d/deeplearning-bazel.repo",
+    "/etc/pki/rpm-gpg/*-deeplearning-bazel*",
 )
 OTHERS = re.compile(
-    r"^(bin|etc|envs|state|(\.new-)?(current|CURRENT\.txt)|\.run\.json|%s|%s|(\.removing-)?(%s))$"
+    r"^(bin|etc|envs|hadoop|jars|spark|state|(\.new-)?(current|CURRENT\.txt)|\.run\.json|%s|%s|\.removing-.*|%s)$"
     % (re.escape(host_lock.NAME), re.escape(own_entries.PROBE), "|".join(own_entries.DIRECTORIES))
 )
 
@@ -78,13 +60,6 @@ class Removal(object):
         answers = dict((name, getattr(self, name)()) for name in PARTS + QUESTIONS)
         return dict(answers, parts=[name for name in PARTS if answers[name]])
 
-    def there(self, patterns):
-        paths = [entry.replace("{root}", self.root) if "{root}" in entry else self.system + entry for entry in patterns]
-        return sorted(path for pattern in paths for path in glob.glob(pattern))
-
-    def receipt(self, component):
-        return read_json(os.path.join(self.root, "state", component + ".json"))
-
     def current(self):
         link = os.path.join(self.root, "current")
         return os.path.basename(os.readlink(link)) if os.path.islink(link) else ""
@@ -97,86 +72,62 @@ class Removal(object):
     def environments(self):
         """Environments by name, and what else their part has."""
         lines = [name + (" (active)" if name == self.current() else "") for name in self.named()]
-        programs = [(name, self.has_program(name)) for name in ("deeplearning", "tfos-submit")]
-        parts = programs + [("settings of Spark and Hadoop", own_entries.settings(self.root))]
-        parts += [(name + "/", own_entries.below(self.root, name)) for name in own_entries.DIRECTORIES]
-        parts += [
-            ("services of TensorBoard", self.there(TENSORBOARD)),
-            ("the link current", self.exists("current") and not lines),
-        ]
+        parts = [(title, self.has(component)) for title, component in OF_ENVIRONMENTS]
+        parts += [("settings of Spark and Hadoop", own_entries.settings(self.root))]
+        parts += [("downloads", own_entries.below(self.root))]
+        parts += [("the link current", self.exists("current") and not lines)]
         parts += [("the probe of a killed switch", own_entries.probes(self.root))]
         receipts = [] if lines else own_entries.receipts(self.root)
         parts += [("the receipt of " + os.path.basename(path)[: -len(".json")], True) for path in receipts]
         return lines + [text for text, content in parts if content]
 
-    def has_program(self, name):
-        return self.exists("bin/" + name) or self.is_ours("/usr/local/bin/" + name)
+    def has(self, component):
+        """Whether it has a ledger, which is written before its files; on a host of release 0.2 these and records tell."""
+        return self.exists("state/%s.json" % component) or earlier_records.are_present(
+            component, self.root, self.system
+        )
 
     def exists(self, name):
         return os.path.lexists(os.path.join(self.root, name))
 
-    def is_ours(self, link):
-        return os.path.islink(self.system + link) and os.readlink(self.system + link).startswith(self.root + os.sep)
-
     def hdfs(self):
-        """The record of what this host put into HDFS; of an older release the archives that its settings name."""
+        """The record of what this host put into HDFS."""
         path = os.path.join(self.root, "etc", "hdfs.json")
-        settings = []
-        for settings_path in glob.glob(os.path.join(self.root, "envs", "*.client", "spark-defaults.conf")) + [
-            os.path.join(self.root, "etc", "spark-defaults.conf")
-        ]:
-            try:
-                with open(settings_path) as handle:
-                    settings.append(handle.read())
-            except (IOError, OSError):
-                continue
-        record = hdfs_record.read(path)
-        files = sorted(set(record["files"] + hdfs_record.archives_of(settings)))
-        return dict(record, files=files, recorded=os.path.exists(path), record=path)
+        return dict(hdfs_record.read(path), record=path)
 
     def gpu(self):
         """The roles of the GPU layer that left something, each with what it is."""
-        roles = {}
-        for role, (repository, patterns) in sorted(GPU.items()):
-            traces = self.there(patterns + [definition % repository for definition in DEFINITIONS])
-            if self.receipt(role) or self.exists("state/%s.json" % role) or traces:
-                roles[role] = self.versions(role)
-        return roles
+        return dict((role, self.versions(role)) for role in sorted(GPU) if self.has(role))
 
     def versions(self, role):
         record = read_json(os.path.join(self.root, "etc", "gpu-check-%s.json" % role))
         versions = record.get(role) or []
         if role == "nvidia_driver":
             versions = [read_json(os.path.join(self.root, "etc", "gpu-check.json")).get("driver") or ""]
-        title = {"nvidia_driver": "driver", "cuda": "CUDA", "cudnn": "cuDNN", "nccl": "NCCL", "gpu_check": "gpu-check"}[
-            role
-        ]
-        return " ".join([title] + sorted(str(version) for version in versions if version))
+        return " ".join([GPU[role]] + sorted(str(version) for version in versions if version))
 
     def container_runtime(self):
-        """NVIDIA's container runtime that the role installed; empty for none. `stays`: its package was there before."""
+        """What goes of NVIDIA's container runtime. A package that was there before stays."""
         record = read_json(os.path.join(self.root, "etc", "container_runtime.json"))
-        traces = self.there(list(RUNTIME) + [definition % "container-runtime" for definition in DEFINITIONS])
-        if not (record or traces):
-            return {}
-        return {
-            "package": " ".join(str(record[key]) for key in ("name", "version") if record.get(key)),
-            "stays": bool(record.get("existed", False)),
-            "daemon_json": bool(ledger.rows("container_runtime", self.root)),
-        }
+        if not self.has("container_runtime"):
+            return []
+        package = " ".join(str(record[key]) for key in ("name", "version") if record.get(key))
+        lines = [package] if package and not record.get("existed") else []
+        lines += ["the runtime in daemon.json"] if ledger.rows("container_runtime", self.root) else []
+        return lines or ["its repository and record"]
 
     def yarn_gpu(self):
         """Hadoop's files that the role changed, and the daemons that restart; empty for none."""
-        if not self.there(list(YARN)):
+        if not self.has("yarn_gpu"):
             return {}
         rows = ledger.rows("yarn_gpu", self.root)
         return {"files": sorted(set(row["path"] for row in rows)), "services": ledger.services("yarn_gpu", self.root)}
 
     def cdsw(self):
         """Settings of CDSW that the role changed, with what the role needs to change them back; empty for none."""
-        if not self.there(list(WORKBENCH)):
-            return {}
         record = read_json(os.path.join(self.root, "etc", "cdsw.json"))
+        if not (record or self.has("cdsw")):
+            return {}
         workbench = host_workbench.read(host_system.System(self.system)) or {}
         manager = record.get("cloudera_manager") or {}
         return {
@@ -200,22 +151,12 @@ class Removal(object):
             os.path.join(self.root, "etc", "tensorflow_build.json"),
         ]
         leftovers = [root for root, below in roots if below] + ["the account " + name for name in users]
-        return leftovers + [path for path in records if os.path.exists(path) and not self.unrecorded_builds()]
-
-    def unrecorded_builds(self):
-        """Directories of builds by an earlier release, which wrote no record, by the paths of its receipt; each with that receipt."""
-        if self.exists("etc/tensorflow_build.json") or not self.exists("state/tensorflow_build.json"):
-            return []
-        receipt = self.receipt("tensorflow_build")
-        paths = list(receipt.get("files") or {}) + list(receipt.get("sizes") or {})
-        roots = set(path.rpartition(PUBLISHED)[0] for path in paths if PUBLISHED in path) or [BUILD_ROOT]
-        present_roots, _ = build_place.present({"roots": dict.fromkeys(roots, True)})
-        return ["%s, of %s/state/tensorflow_build.json" % (root, self.root) for root, below in present_roots if below]
+        return leftovers + own_entries.present(records)
 
     def bazel(self):
         marks = bazel_versions.versions(self.bazel_root)
         managed_versions = dict((name, mark) for name, mark in marks.items() if mark["managed"])
-        traces = self.there([definition % "bazel" for definition in DEFINITIONS])
+        traces = [path for pattern in BAZEL for path in glob.glob(self.system + pattern)]
         if not (managed_versions or traces):
             return {}
         package = any(mark.get("source") == "repository" for mark in managed_versions.values()) or bool(traces)
@@ -224,10 +165,9 @@ class Removal(object):
     def mirror(self):
         """Where the mirror's files are, by its record, its unit or its receipt; empty if this host has no mirror."""
         record = read_json(os.path.join(self.root, "etc", "mirror.json"))
-        manifests = [path for path in self.receipt("mirror").get("files", {}) if path.endswith("/manifest.json")]
-        roots = record.get("roots") or dict((os.path.dirname(path), False) for path in manifests)
-        parts = self.there(list(MIRROR))
-        if not (roots or parts or self.exists("state/mirror.json")):
+        roots = record.get("roots") or {}
+        parts = [row["path"] for row in ledger.rows("mirror", self.root, "own") if os.path.lexists(row["path"])]
+        if not (roots or self.has("mirror")):
             return {}
         artifacts = [read_json(os.path.join(root, "manifest.json")).get("artifacts") or {} for root in sorted(roots)]
         return {
@@ -242,7 +182,9 @@ class Removal(object):
         if self.exists(ENGINE_RECORD) and not self.exists("engines"):
             leftovers.append(os.path.join(self.root, ENGINE_RECORD))
         envs = os.path.join(self.root, "envs")
-        leftovers += own_entries.others(self.root) + self.unrecorded_builds()
+        own_paths = tuple(row["path"] for row in ledger.rows("tensorflowonspark", self.root, "own"))
+        beside = sorted(path for name in ("jars", "spark") for path in glob.glob(os.path.join(self.root, name, "*")))
+        leftovers += [path for path in beside if not path.startswith(own_paths)]
         probe = own_entries.PROBE
         return leftovers + [
             os.path.join(envs, name) for name in names(envs) if name != probe and not ENVIRONMENT.match(name)

@@ -99,7 +99,7 @@ REMOVAL = {
     "bazel": {},
     "build": [],
     "cdsw": {},
-    "container_runtime": {},
+    "container_runtime": [],
     "environments": ["e"],
     "gpu": {},
     "mirror": {},

@@ -1,0 +1,172 @@
+"""own_files: rows before files, links that are never taken from somebody else, and the way back."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import host_modules
+import own_files
+import pytest
+from ansible.module_utils.hadoop_dl_host import earlier_records, ledger
+from environments import Module
+
+COMPONENT = "tensorflowonspark"
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    (tmp_path / "usr").mkdir()
+    return tmp_path / "deeplearning"
+
+
+def paths_of(root: Path) -> list[str]:
+    return [str(root / "bin/tfos-submit"), str(root.parent / "usr/tfos-submit")]
+
+
+def run(root: Path, *paths: str, **more: Any) -> dict[str, Any]:
+    return host_modules.run("own_files", component=COMPONENT, paths=list(paths), root=str(root), **more)
+
+
+def install(root: Path) -> tuple[Path, Path]:
+    assert run(root, *paths_of(root))["changed"] is True
+    program, link = map(Path, paths_of(root))
+    program.write_text("")
+    return program, link
+
+
+def test_a_component_has_its_rows_and_links_and_loses_all(root: Path) -> None:
+    assert run(root, *paths_of(root), _ansible_check_mode=True)["changed"] is True
+    assert not root.exists()
+    program, link = install(root)
+    assert str(link.readlink()) == str(program)
+    assert [row["path"] for row in ledger.rows(COMPONENT, str(root), "own")] == paths_of(root)
+    assert run(root, *paths_of(root))["changed"] is False
+    assert run(root, _ansible_check_mode=True)["removed"] == paths_of(root)
+    assert link.exists()
+    assert run(root)["changed"] is True
+    assert (root.exists(), link.is_symlink()) == (False, False)
+    assert run(root)["changed"] is False
+
+
+def test_a_path_that_is_no_longer_requested_goes_and_one_that_is_only_added_does_not(root: Path) -> None:
+    program, link = install(root)
+    assert run(root, str(root / "etc/a"), state="added")["changed"] is False
+    assert [row["path"] for row in ledger.rows(COMPONENT, str(root), "own")] == [*paths_of(root), str(root / "etc/a")]
+    assert run(root, str(program))["removed"] == [str(link)]
+    assert (program.exists(), link.is_symlink()) == (True, False)
+    assert run(root, str(root / "etc/a"), str(link), state="absent")["changed"] is False
+    assert run(root, str(program), state="absent")["removed"] == [str(program)]
+    assert not root.exists()
+
+
+def test_keys_of_files_and_the_receipt_stay_beside_the_rows(root: Path) -> None:
+    install(root)
+    host_modules.run("file_keys", component=COMPONENT, files={str(root.parent / "a.json"): {"a": 1}}, root=str(root))
+    host_modules.run("receipt", component=COMPONENT, digest="0", paths=[], state_directory=str(root / "state"))
+    assert run(root)["changed"] is True
+    content = json.loads((root / "state" / f"{COMPONENT}.json").read_text())
+    assert ([row["kind"] for row in content["rows"]], content["digest"]) == (["file", "key"], "0")
+
+
+def test_directories_of_a_ledger_that_had_keys_alone_go(root: Path) -> None:
+    path = root.parent / "a.json"
+    path.write_text("{}")
+    for files in ({str(path): {"a": 1}}, {}):
+        host_modules.run("file_keys", component=COMPONENT, files=files, root=str(root))
+    assert list((root / "state").iterdir()) == []
+    assert run(root)["changed"] is False
+    assert not root.exists()
+
+
+@pytest.mark.parametrize("kind", ["a file", "a directory", "a link to /opt/site/tfos-submit"])
+def test_what_this_project_did_not_create_is_refused_and_stays(root: Path, kind: str) -> None:
+    path = root.parent / "usr/tfos-submit"
+    if kind == "a file":
+        path.write_text("of the site")
+    elif kind == "a directory":
+        path.mkdir()
+    else:
+        path.symlink_to("/opt/site/tfos-submit")
+    answer = run(root, *paths_of(root))
+    assert f"{path} must be a link to {root}/bin/tfos-submit but is {kind}" in answer["msg"]
+    assert [entry.name for entry in root.iterdir()] == [".lock"]
+    path.rename(root.parent / "site")
+    install(root)[1].unlink()
+    (root.parent / "site").rename(path)
+    assert run(root)["removed"] == [str(root / "bin/tfos-submit")]
+    assert path.is_symlink() or path.exists()
+
+
+class Killed(BaseException):
+    pass
+
+
+def units(root: Path) -> list[str]:
+    directory = root.parent / "etc/systemd/system"
+    return [str(directory / name) for name in ("a.service", "a.timer", "x.service.d/deeplearning.conf")]
+
+
+@pytest.mark.parametrize("call", range(4))
+def test_a_removal_that_is_killed_anywhere_continues(root: Path, monkeypatch: pytest.MonkeyPatch, call: int) -> None:
+    """Units are stopped before their files go, and systemd forgets them, also if the first run was killed between two steps."""
+    calls: list[tuple[str, ...]] = []
+
+    def systemctl(*words: str) -> None:
+        if len(calls) == call:
+            calls.append(("killed",))
+            raise Killed
+        calls.append(words)
+
+    monkeypatch.setattr(own_files, "systemctl", systemctl)
+    parameters = {"paths": units(root), "state": "exact"}
+    own_files.work(Module(parameters, False), "tensorboard", str(root))
+    for path in map(Path, units(root)):
+        path.write_text("")
+    try:
+        own_files.work(Module({**parameters, "paths": []}, False), "tensorboard", str(root))
+    except Killed:
+        own_files.work(Module({**parameters, "paths": []}, False), "tensorboard", str(root))
+    assert [words for words in calls if words[0] == "disable"] == [
+        ("disable", "--now", "a.timer"),
+        ("disable", "--now", "a.service"),
+    ]
+    assert calls[-1] == ("daemon-reload",)
+    assert not any(Path(path).exists() for path in units(root))
+    assert list((root / "state").iterdir()) == []
+
+
+def test_a_killed_installation_has_its_rows(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def killed(path: str) -> None:
+        raise Killed
+
+    monkeypatch.setattr(own_files.whole_files, "make_directory", lambda path: killed(path) if "bin" in path else None)
+    (root / "state").mkdir(parents=True)
+    with pytest.raises(Killed):
+        own_files.work(Module({"paths": paths_of(root), "state": "exact"}, False), COMPONENT, str(root))
+    assert [row["path"] for row in ledger.rows(COMPONENT, str(root), "own")] == paths_of(root)
+
+
+def test_a_unit_that_does_not_stop_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    answer = own_files.processes.Answer(1, "", "", False, "it ended with status 1")
+    monkeypatch.setattr(own_files.processes, "run", lambda argv, seconds: answer)
+    with pytest.raises(own_files.Refused, match="`systemctl disable --now a.service` must work, but it ended"):
+        own_files.systemctl("disable", "--now", "a.service")
+
+
+def test_own_files_of_release_0_2_are_known_by_their_names(tmp_path: Path) -> None:
+    """To be removed with earlier_records.py."""
+    system, root = tmp_path / "system", tmp_path / "deeplearning"
+    for path in (root / "bin/gpu-check", system / "etc/systemd/system/deeplearning-ticket-a.timer"):
+        path.parent.mkdir(parents=True)
+        path.write_text("")
+    (system / "usr/local/bin").mkdir(parents=True)
+    (system / "usr/local/bin/gpu-check").symlink_to(root / "bin/gpu-check")
+    (system / "etc/pip.conf").symlink_to("/etc/site/pip.conf")
+    own = {name: earlier_records.own_rows(name, str(root), str(system)) for name in earlier_records.OWN}
+    assert [row["path"] for row in own["gpu_check"]] == [
+        str(root / "bin/gpu-check"),
+        str(system / "usr/local/bin/gpu-check"),
+    ]
+    assert [len(own[name]) for name in ("tensorboard", "deeplearning_command", "mirror")] == [1, 0, 0]
