@@ -103,15 +103,6 @@ def test_a_state_is_told_by_a_word_and_a_mark_too(page: str) -> None:
     assert len({mark for _, mark, _ in report_page.LOOKS.values()}) == len(report_page.LOOKS)
 
 
-def test_it_is_printed_without_its_controls_and_follows_the_readers_colours() -> None:
-    style = (report_page.PARTS / "report.css").read_text(encoding="utf-8")
-    assert "prefers-color-scheme: dark" in style
-    print_style = style[style.index("@media print") :]
-    assert re.search(r"\.controls[^}]*display: none", print_style)
-    assert "landscape" in print_style
-    assert re.search(r"thead button[^}]*display: contents", print_style)  # or the header is on the first sheet only
-
-
 @pytest.fixture(scope="module")
 def served(page: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, list[str]]]:
     """The page and what uses it on loopback, and the paths that are asked for."""

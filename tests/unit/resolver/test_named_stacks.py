@@ -168,7 +168,6 @@ def test_the_python_is_one_that_the_minor_release_has(system: str, python: str) 
     """RHEL has Python 3.11 from 9.2 on; the plan reads the host and installs the lock for what is there."""
     answer = resolve({"os": system, "gpu": "A10", "tensorflow": "2.15"})
     assert (answer.name, answer.stack["python"]) == ("tf2.15-py3-el9", python)
-    assert answer.lock.endswith(f"py{python}.txt") or python in answer.lock or answer.lock
 
 
 def test_on_a_hadoop_cluster_a_stack_that_reads_hdfs_comes_first_and_the_newer_one_is_named() -> None:
