@@ -12,7 +12,7 @@ from packaging.requirements import Requirement
 from hadoop_dl.cli import lock_maker, mirror, old_pythons, stack, stack_new
 from hadoop_dl.data.compat import load
 from hadoop_dl.data.locks import StackError
-from hadoop_dl.data.stacks import load_stack, load_stacks, stack_problems
+from hadoop_dl.data.stacks import load_stack, load_stacks, stack_names, stack_problems
 from hadoop_dl.resolver import resolve
 
 V100 = {"os": "rhel-8.8", "gpu": ["V100"], "tensorflow": "2.13"}
@@ -60,6 +60,18 @@ def test_the_next_step_of_an_answer_without_a_stack_can_be_pasted_and_ends_in_on
     assert "deeplearning_request: tf2.13-py311-el8" in capsys.readouterr().out
     assert stack.main([*shlex.split(line), "--stacks", str(directory)]) == 0
     assert capsys.readouterr().out.startswith("tf2.13-py311-el8: TensorFlow 2.13.1")
+
+
+def test_the_name_in_the_step_is_free() -> None:
+    request = {
+        "os": "rhel-7.4",
+        "gpu": "V100-PCIE-16GB",
+        "hadoop": "cdh-6.3",
+        "tensorflow": "1.4",
+        "driver": "535.183.06",
+    }
+    assert "tf1.4-py27-el7" in stack_names()
+    assert "/tf1.4-py27-el7-2.yml as " in resolve(request).next[0]
 
 
 def test_a_host_of_the_plan_is_described_in_the_step(directory: Path) -> None:
@@ -128,6 +140,13 @@ def test_a_refused_lock_leaves_the_file_and_names_its_lines(
             "deeplearning_request: tf2.15-py3-el9",
         ),
         ("new", "stacks", ["--os", "rhel-7.9", "--gpu", "A100", "tensorflow=1.15"], 2, "The request cannot be met"),
+        (
+            "new",
+            "stacks",
+            ["--os", "rhel-7.4", "--gpu", "none", "tensorflow=1.6", "kafka=true"],
+            1,
+            "nothing was written: write inventories/SITE/stacks/tf1.6-cpu-py27-el7.yml as docs/operate/build.md says",
+        ),
     ],
 )
 def test_what_needs_no_new_stack_is_said_and_nothing_is_written(

@@ -304,6 +304,8 @@ def new_command(arguments: Sequence[str]) -> int:
     if resolution.name or not resolution.fits:
         print(answer_text(resolution, False) if resolution.name else conflict_text(resolution, False))
         return STATUS[resolution.status]
+    if resolution.stack["tensorflow_source"] == "built":
+        raise Misuse(f"Such a stack has a TensorFlow of its own, and nothing was written: {resolution.next[0]}.")
     return stack_new.command(options, request, resolution)
 
 

@@ -20,7 +20,7 @@ def summary(stack: Mapping[str, Any], on_mapr: bool = False) -> str:
     ]
     if stack.get("tensorflow_source") == "built":
         tools = [f"{tool} {stack[tool]}" for tool in ("bazel", "gcc") if tool in stack]
-        parts[0] += f", built from source ({', '.join(tools)})"
+        parts[0] += ", built from source" + (f" ({', '.join(tools)})" if tools else "")
     parts += [
         f"{name} {stack[key]}" for key, name in (("cuda", "CUDA"), ("cudnn", "cuDNN"), ("nccl", "NCCL")) if key in stack
     ]

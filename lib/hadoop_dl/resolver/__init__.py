@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import count
 from typing import Any
 
 from hadoop_dl.data.compat import REPOSITORY, Compat, load
@@ -115,9 +116,7 @@ class Resolution:
         if not self.fits:
             return []
         if not self.name:
-            return [
-                f"scripts/stack new {new_name(self.stack, self.request)} --stacks inventories/SITE/stacks {arguments(self.request)}"
-            ]
+            return [own_stack(self.stack, self.request, "inventories/SITE")]
         if not self.lock:
             return [f"scripts/stack lock {self.name}"]
         run = "ansible-playbook -i inventories/SITE playbooks/"
@@ -224,13 +223,22 @@ def described(request: Mapping[str, Any], host: HostProfile | None) -> dict[str,
     return {**known, **request}
 
 
+def own_stack(stack: Mapping[str, Any], request: Mapping[str, Any], inventory: str) -> str:
+    """The step to a stack that nobody made yet. One with a TensorFlow of its own needs a commit that no answer knows."""
+    name = new_name(stack, request)
+    if stack["tensorflow_source"] == "built":
+        return f"write {inventory}/stacks/{name}.yml as docs/operate/build.md says, then: scripts/stack lock {name} --stacks {inventory}/stacks"
+    return f"scripts/stack new {name} --stacks {inventory}/stacks {arguments(request)}"
+
+
 def new_name(stack: Mapping[str, Any], request: Mapping[str, Any]) -> str:
-    """A name for a stack that nobody made yet, as those under stacks/ have them: tf2.13-py39-el8."""
+    """A free name, as those under stacks/ have them: tf2.13-py39-el8."""
     system = find_system(load(), str(request["os"])) if "os" in request else None
     line = ".".join(stack["tensorflow"].split(".")[:2])
     parts = [f"tf{line}", "" if "cuda" in stack else "cpu", f"py{stack['python'].replace('.', '')}"]
     parts.append(short_name(system.key) if isinstance(system, System) and not system.other else "")
-    return "-".join(part for part in parts if part)
+    name, taken = "-".join(part for part in parts if part), stack_names()
+    return next(free for number in count(1) if (free := f"{name}-{number}" if number > 1 else name) not in taken)
 
 
 def installable(compat: Compat, request: Mapping[str, Any], host: HostProfile | None) -> str:
@@ -354,8 +362,7 @@ def unmet(request: Mapping[str, Any], host: HostProfile | None = None, compat: C
         stack, urls, known = resolution.stack, resolution.reasons[0].sources, described(request, host)
         message = (
             f"TensorFlow {stack['tensorflow']} on Python {stack['python']} would meet the request, but no stack under stacks/ does. "
-            f"Request less, or make one: scripts/stack new {new_name(stack, known)} --stacks INVENTORY/stacks {arguments(known)} "
-            "(INVENTORY is the directory of the inventory). "
+            f"Request less, or make one: {own_stack(stack, known, 'INVENTORY')} (INVENTORY is the directory of the inventory). "
             f"Known stacks: {', '.join(stack_names())}."
         )
     near = tuple({"stack": candidate.name} for candidate in fitting(compat_data, {}, host)[:3])

@@ -36,6 +36,12 @@ RECIPES = {  # by the sha256 of the source distribution
         "AUTHORS LICENSE",
         ("six", 'enum34; python_version < "3.4"'),
     ),
+    "ceccae97eda0225a5b44d42ffd61102e248325c2865ca53e4407746464a5333a": _recipe(
+        "clang-5.0",
+        "58fdd69daca520d9e8473f6d0b3c2892ec7974b3532125a8264ab3f063838c4e",
+        "clang/",
+        about="",
+    ),
     "f6253dfbe0538ad2e387bd8fdfd9293c925d63553f5813c4e587745416501e6d": _recipe(
         "functools32-3.2.3.post2",
         "15ca5fc97ca54536e06be79a87f5ea64a17beaeefc29addace42932946dea5be",

@@ -127,7 +127,7 @@ def test_an_answer_says_which_card_a_short_name_was_taken_for(
 
 def test_an_answer_says_until_when_its_driver_branch_is_maintained(capsys: pytest.CaptureFixture[str]) -> None:
     assert "branch 580 (until 2028-06)," in run("resolve --os rhel-9.4 --gpu A100", capsys)[1]
-    ended = run("resolve --os rhel-7.9 --gpu P100", capsys)[1]
+    ended = run("resolve --os rhel-7.9 --gpu P100 tensorflow=1.15", capsys)[1]
     assert "branch 470," in ended
     assert "past its end of life" in ended
 
