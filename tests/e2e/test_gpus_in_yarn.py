@@ -26,18 +26,19 @@ def asked(cluster, shell, tmp_path_factory) -> tuple[int, list[dict]]:
 
 
 def answers(asked, name: str) -> dict[str, dict]:
-    return {place["host"]: answer for place in asked[1] for answer in place["answers"] if answer["name"] == name}
+    """By container: YARN may place both on one host."""
+    return {place["container"]: answer for place in asked[1] for answer in place["answers"] if answer["name"] == name}
 
 
 def test_every_executor_answers_from_a_container_of_its_own(asked, cluster):
-    assert sorted(place["host"] for place in asked[1]) == cluster.data_hosts
+    assert {place["host"] for place in asked[1]} <= set(cluster.data_hosts)
     assert len({place["container"] for place in asked[1]}) == 2
     assert all(place["container"].startswith("container_") for place in asked[1])
 
 
-def test_gpus_that_are_none_are_not_taken_for_gpus(asked, cluster):
+def test_gpus_that_are_none_are_not_taken_for_gpus(asked):
     rows = answers(asked, "tensorflow_lists_gpus")
-    assert {host: row["outcome"] for host, row in rows.items()} == dict.fromkeys(cluster.data_hosts, "FAIL")
+    assert [row["outcome"] for row in rows.values()] == ["FAIL", "FAIL"]
     for row in rows.values():
         assert row["message"].startswith("TensorFlow must list 2 GPUs but lists 0. ")
         assert row["message"].rpartition("lists 0. ")[2], "and a cause"
@@ -47,6 +48,6 @@ def test_a_failed_question_is_the_jobs_exit_status(asked):
     assert asked[0] == 1
 
 
-def test_tensorflow_computes_on_the_cpu_of_a_container(asked, cluster):
+def test_tensorflow_computes_on_the_cpu_of_a_container(asked):
     rows = answers(asked, "tensorflow_computes_on_cpu")
-    assert {host: row["outcome"] for host, row in rows.items()} == dict.fromkeys(cluster.data_hosts, "PASS"), rows
+    assert [row["outcome"] for row in rows.values()] == ["PASS", "PASS"], rows
