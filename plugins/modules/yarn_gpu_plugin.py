@@ -18,10 +18,11 @@ options:
 """
 
 RETURN = r"""
-state: {description: "works, ended, fails (nvidia-smi does) or silent (it could not be asked)", type: str, returned: always}
+state: {description: "works, ended, fails (nvidia-smi does), closed (nothing listens there) or silent (no answer of these)", type: str, returned: always}
 words: {description: What it answered; empty if it works, type: str, returned: always}
 """
 
+import errno
 import re
 import socket
 import time
@@ -48,9 +49,10 @@ def address(configuration):
 
 
 def answer(url):
-    """Status and words of HTTP; 0 without an answer."""
+    """Status and words of HTTP; 0 without an answer. A good one lists the GPUs (TestNMWebServices.testGetYarnGpuResourceInfo of Hadoop)."""
     try:
-        yarn_cluster.ask(url)
+        if not yarn_cluster.ask(url).get("totalGpuDevices"):
+            return [0, "its answer has no totalGpuDevices"]
     except connections.HTTPError as error:
         return [error.code, error.read(LARGEST).decode("utf-8", "replace")]
     except yarn_cluster.NO_ANSWER as problem:
@@ -68,6 +70,16 @@ def look(url):
     return state, yarn_cluster.text(words)[:300]
 
 
+def closed(url):
+    """Whether nothing listens there."""
+    name, _, port = url.partition("://")[2].partition("/")[0].rpartition(":")
+    try:
+        socket.create_connection((name, int(port)), 5).close()
+    except (IOError, OSError) as problem:
+        return problem.errno == errno.ECONNREFUSED
+    return False
+
+
 def main():
     options = {"conf_dir": {"type": "path", "required": True}, "patience": {"type": "int", "default": 60}}
     module = AnsibleModule(argument_spec=options, supports_check_mode=True)
@@ -79,6 +91,8 @@ def main():
             while state in ("fails", "silent") and processes.clock() < end:
                 time.sleep(2)
                 state, words = look(url)
+            if state == "silent" and closed(url):
+                state, words = "closed", "nothing listens at %s" % url
     except NoLogin as problem:
         state, words = "silent", str(problem)
     module.exit_json(changed=False, state=state, words=words)

@@ -11,37 +11,36 @@ from host_modules import run
 from hadoop_dl.data.yarn_discovery import discovered, drop_in
 
 # The elements as driver 580 prints them, of which Hadoop's GpuDeviceInformationParser reads the second.
-CARD = '<gpu id="00000000:%02X:00.0">\n<mig_mode>\n<current_mig>%s</current_mig>\n</mig_mode>\n<minor_number>%s</minor_number>\n</gpu>\n'
+CARD = '<gpu id="00000000:%02X:00.0">\n<uuid>GPU-1</uuid>\n<minor_number>%s</minor_number>\n</gpu>\n'
 
 
-def answer(*cards: tuple[str, str], seconds: float = 1.5, rc: int = 0) -> dict[str, Any]:
-    text = "".join(CARD % (number, *card) for number, card in enumerate(cards))
+def answer(*minors: str, seconds: float = 1.5, rc: int = 0) -> dict[str, Any]:
+    text = "".join(CARD % pair for pair in enumerate(minors))
     return {"rc": rc, "stdout": f"<nvidia_smi_log>\n{text}</nvidia_smi_log>", "seconds": seconds}
 
 
-PLAIN, OTHER = ("N/A", "1"), ("Disabled", "0")
-
-
 @pytest.mark.parametrize(
-    ("result", "devices", "count", "mig", "words"),
+    ("result", "devices", "count", "words"),
     [
-        (answer(PLAIN, OTHER), "auto", 2, [], []),
-        (answer(PLAIN, ("Enabled", "0")), "auto", 2, [1], []),
-        (answer(PLAIN, OTHER, seconds=8.4), "auto", 2, [], ["within 8 s", "needed 8.4", "yarn_gpu_devices", "(0:1,1:0)"]),
-        (answer(PLAIN, OTHER, seconds=8.4), "0:1,1:0", 2, [], []),
-        (answer(rc=124, seconds=60.0), "auto", 0, [], ["needed 60.", "such as 0:0,1:1"]),
-        (answer(PLAIN, ("N/A", "N/A")), "auto", 2, [], ["of 2 GPUs only 1 have one", "yarn_gpu_devices"]),
-        (answer(PLAIN, ("N/A", "N/A")), "0:1", 2, [], []),
-        (answer(PLAIN, rc=9), "auto", 0, [], []),
-        (answer(), "auto", 0, [], []),
-        ({"skipped": True}, "auto", 0, [], []),
+        (answer("1", "0"), "auto", 2, []),
+        (answer("1", "0", seconds=8.4), "auto", 2, ["within 8 s", "needed 8.4", "yarn_gpu_devices", "(0:1,1:0)"]),
+        (answer("1", "0", seconds=8.4), "0:1,1:0", 2, []),
+        (answer(rc=124, seconds=60.0), "auto", 0, ["needed 60.", "such as 0:0,1:1"]),
+        (answer("1", "N/A"), "auto", 2, ["of 2 GPUs only 1 have one", "yarn_gpu_devices"]),
+        (answer("1", "N/A"), "0:1", 2, []),
+        (answer("1", rc=9), "auto", 0, []),
+        (answer(), "auto", 0, []),
+        (answer("1"), "auto", 1, ["must list the 2 GPUs of the host, but lists 1 (0:1). Run gpu-check"]),
+        (answer("1"), "0:1", 1, []),
+        (answer("1", "0"), "0:1,1:7,2:8", 2, ["lists (0:1,1:0), but has 1:7, 2:8. Correct it."]),
+        ({"skipped": True}, "auto", 0, []),
     ],
 )  # fmt: skip
 def test_what_a_nodemanager_would_find_is_known_before_its_restart(
-    result: dict[str, Any], devices: str, count: int, mig: list[int], words: list[str]
+    result: dict[str, Any], devices: str, count: int, words: list[str]
 ) -> None:
-    look = discovered(result, devices)
-    assert (look["count"], look["mig"], bool(look["problem"])) == (count, mig, bool(words))
+    look = discovered(result, devices, 2)
+    assert (look["count"], bool(look["problem"])) == (count, bool(words))
     assert [word for word in words if word not in look["problem"]] == []
 
 
@@ -62,7 +61,9 @@ def test_a_program_runs_as_the_account_and_is_measured() -> None:
         ("sudo systemctl restart nm", ["nm.service"]),
         ("systemctl restart nm rm", []),
         ("systemctl restart ../../nm", []),
-        ("service hadoop-yarn-nodemanager restart", []),
+        ("service hadoop-yarn-nodemanager restart", ["hadoop-yarn-nodemanager.service"]),
+        ("/sbin/service nm.service restart", ["nm.service"]),
+        ("service nm restart && true", []),
         ("/opt/site/restart-nm", []),
         ("", []),
     ],

@@ -30,7 +30,9 @@ def error(message: str) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("code", "answer", "state", "words"),
     [
-        (200, {"gpuDeviceInformation": {}, "totalGpuDevices": []}, "works", ""),
+        (200, {"gpuDeviceInformation": {}, "totalGpuDevices": [{"index": 0, "minorNumber": 0}]}, "works", ""),
+        (200, {"gpuDeviceInformation": {}, "totalGpuDevices": []}, "silent", "no totalGpuDevices"),
+        (200, None, "silent", "no totalGpuDevices"),
         (500, error(TEN), "ended", "for 10 times"),
         (500, error(AFTER), "ended", "for 10 times"),
         (500, error(ONCE), "fails", "failed times: 1"),
@@ -55,9 +57,12 @@ def test_what_a_nodemanager_says_of_its_gpus_is_one_of_four_states(
     assert words in result["words"]
 
 
-def test_a_nodemanager_that_does_not_run_is_silent(tmp_path: Path) -> None:
-    write_settings(tmp_path / "yarn-site.xml", {"yarn.nodemanager.webapp.address": "127.0.0.1:1"})
-    assert host_modules.run("yarn_gpu_plugin", conf_dir=str(tmp_path), patience=0)["state"] == "silent"
+@pytest.mark.parametrize(("name", "state"), [("127.0.0.1", "closed"), ("no-host.invalid", "silent")])
+def test_a_nodemanager_that_does_not_run_is_told_from_one_that_gives_no_answer(
+    tmp_path: Path, name: str, state: str
+) -> None:
+    write_settings(tmp_path / "yarn-site.xml", {"yarn.nodemanager.webapp.address": f"{name}:1"})
+    assert host_modules.run("yarn_gpu_plugin", conf_dir=str(tmp_path), patience=0)["state"] == state
 
 
 @pytest.mark.parametrize(
