@@ -114,11 +114,6 @@ def test_a_corrupted_inforom_is_a_question_of_its_own(tmp_path, branch):
     assert [name for name, (outcome, _) in checks.items() if outcome == "FAIL"] == []
 
 
-def test_a_corrupted_inforom_is_named_if_its_field_has_no_value(tmp_path):
-    warning = "0000:3B:00.0, [N/A]\nWARNING: infoROM is corrupted at gpu 0000:3B:00.0\n"
-    fails("inforom", host(tmp_path, answers={"nvidia-smi": (14, warning)}), "corrupted at GPU 0000:3B:00.0")
-
-
 @pytest.mark.parametrize("rows", ["0, 0\n", "0, 0\n0, 0\n", "0, 0\n1, 0\n2, 0\n"])
 def test_an_answer_about_other_gpus_than_the_listed_ones_is_a_failure(tmp_path, rows):
     machine = host(tmp_path, gpus=2, answers={"nvidia-smi": (0, rows)})
@@ -170,12 +165,6 @@ def test_switches_behind_infiniband_bridges_require_the_fabric_manager(tmp_path)
     (bridge / "vpd").write_bytes(b"\x82\x10\x00NVIDIA ConnectX-7 SW_MNG")
     daemon = {"systemctl": (3, "inactive")}
     check(asked(tmp_path, 580, ["fabric_manager"], answers=daemon)["fabric_manager"], "FAIL", "it is inactive")
-
-
-@pytest.mark.parametrize(("state", "outcome"), [("N/A", "SKIP"), ("Not Supported", "SKIP"), ("Not Started", "FAIL")])
-def test_without_switches_the_state_of_the_gpus_decides(tmp_path, state, outcome):
-    gpu = {"fabric.state": state, "fabric.status": "N/A"}
-    assert asked(tmp_path, 580, ["fabric_manager"], gpu=gpu)["fabric_manager"][0] == outcome
 
 
 COMPUTING = [name for name, function in QUESTIONS if function.__module__ == "gpu_check.compute"]
