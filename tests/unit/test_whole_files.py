@@ -116,17 +116,23 @@ def of_an_account() -> Iterator[Path]:
         path.write_bytes(b"of the account")
         path.chmod(0o640)
         for place in (path.parent, path):
-            os.chown(place, NOBODY, pwd.getpwuid(NOBODY).pw_gid)
+            os.chown(place, NOBODY, -1)
         yield path
 
 
 @AS_ROOT
 @pytest.mark.parametrize("module", [yarn_exclude, FILE_KEYS])
-def test_root_writes_the_file_of_an_account_as_this_account(of_an_account: Path, module: Any) -> None:
+@pytest.mark.parametrize(("owner", "mode"), [(NOBODY, 0o640), (0, 0o644)])
+def test_root_writes_the_file_of_an_account_as_this_account(
+    of_an_account: Path, module: Any, owner: int, mode: int
+) -> None:
+    """Also if it has an owner or group that the account cannot give."""
+    os.chown(of_an_account, owner, 0)
+    of_an_account.chmod(mode)
     assert module.read(str(of_an_account)) == b"of the account"
     module.write(str(of_an_account), b"new")
     status = of_an_account.stat()
-    assert (of_an_account.read_bytes(), status.st_uid, status.st_mode & 0o777) == (b"new", NOBODY, 0o640)
+    assert (of_an_account.read_bytes(), status.st_uid, status.st_mode & 0o777) == (b"new", NOBODY, mode)
     assert (os.geteuid(), os.getegid()) == (0, 0)
 
 

@@ -37,7 +37,7 @@ def write_whole(path, data, draft=None, mode=0o644, owner=None):
             stream.write(data)
             stream.flush()
             if owner is not None:
-                os.fchown(stream.fileno(), *owner)
+                give(stream.fileno(), *owner)
             os.fchmod(stream.fileno(), mode)
             os.fsync(stream.fileno())
         os.rename(draft, path)
@@ -46,6 +46,15 @@ def write_whole(path, data, draft=None, mode=0o644, owner=None):
             os.unlink(draft)
         raise
     sync_path(os.path.dirname(path))
+
+
+def give(descriptor, uid, gid):
+    """Give a file to this owner; an account other than root keeps it, and gives it the group if it may."""
+    try:
+        os.fchown(descriptor, uid if os.geteuid() == 0 else -1, gid)
+    except (IOError, OSError):
+        if os.geteuid() == 0:
+            raise
 
 
 def json_text(value):
