@@ -186,3 +186,7 @@ def failures(said: str, host: str) -> list[str]:
     """What failed on a host, one text for each."""
     parts = said.split("fatal: [")[1:]
     return [part for part in parts if part.startswith(f"{host}]")]
+
+
+DRIVERS = "/var/lib/nvidia-docker/volumes/nvidia_driver"
+WANTED = {"NVIDIA_GPU_ENABLE": "true", "NVIDIA_LIBRARY_PATH": f"{DRIVERS}/418.67"}

@@ -91,3 +91,18 @@ def with_tensorflow(machine, answer, said="", hidden=None):
     if hidden is not None:
         machine.looks[True] = (hidden, "")
     return machine
+
+
+# What importing TensorFlow 1.4 says on a host without CUDA 8.0's libraries (its own text, shortened in the middle).
+NO_CUBLAS = """Traceback (most recent call last):
+  File "<string>", line 1, in <module>
+ImportError: libcublas.so.8.0: cannot open shared object file: No such file or directory
+
+
+Failed to load the native TensorFlow runtime.
+
+See https://www.tensorflow.org/install/install_sources#common_installation_problems
+
+for some common reasons and solutions.  Include the entire stack trace
+above this error message when asking for help.
+"""

@@ -36,3 +36,10 @@ def answer(process: subprocess.Popen[str], seconds: float = 60) -> dict[str, Any
 
 def run(name: str, /, **arguments: Any) -> dict[str, Any]:
     return answer(start(name, **arguments))
+
+
+def has(**more: Any) -> dict[str, Any]:
+    """What a host answers that has this and nothing else."""
+    lists = dict.fromkeys(("environments", "container_runtime", "build", "stays", "users"), [])
+    parts = dict.fromkeys(("yarn_gpu", "cdsw", "gpu", "bazel", "mirror", "applications"), {})
+    return {**lists, **parts, "hdfs": {"files": [], "directories": [], "user": ""}, **more}

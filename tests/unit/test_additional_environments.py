@@ -6,9 +6,9 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from gpu_layer_hosts import ACCEPTED, el8, layer
+from gpu_layer_hosts import part as gpu_part
 from plan_hosts import REPOSITORY, SITE, changed_node, make_host
-from test_gpu_stack import ACCEPTED, el8, layer
-from test_gpu_stack import part as gpu_part
 
 from hadoop_dl import plan
 from hadoop_dl.hosts import mirror_contents

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 import subprocess
 import zipfile
@@ -14,6 +13,7 @@ import pytest
 from ansible.module_utils.hadoop_dl_host import bazel_versions
 from ansible.module_utils.hadoop_dl_host.host_lock import HostLock
 from ansible_programs import REPOSITORY, tasks_in
+from bazel_stand_in import executable
 from python_files import write_script
 
 from hadoop_dl.data import bazel
@@ -161,20 +161,6 @@ def test_a_bootstrap_that_has_everything_is_not_refused_nor_a_jdk_that_only_unve
 
 
 # --- executables ----------------------------------------------------------------------------------------------------
-
-
-def executable(path: Path, version: str, *, old: bool = False) -> Path:
-    """A program of this machine with an archive behind it, as bazel is made: the label in the server's jar up to 0.27, beside it later."""
-    jar, archive = io.BytesIO(), io.BytesIO()
-    with zipfile.ZipFile(jar, "w") as server:
-        server.writestr("build-data.properties", f"main.class=Bazel\nbuild.label={version}\nbuild.time=x\n")
-    with zipfile.ZipFile(archive, "w") as content:
-        content.writestr("A-server.jar", jar.getvalue())
-        if not old:
-            content.writestr("build-label.txt", version)
-    path.write_bytes(Path("/bin/true").read_bytes() + archive.getvalue())
-    path.chmod(0o755)
-    return path
 
 
 def put(root: Path, program: Path, version: str = "0.26.1", **more: Any) -> dict[str, Any]:

@@ -12,7 +12,8 @@ from typing import Any
 import plan_hosts
 import pytest
 import yaml
-from test_engine_image import given
+from built_wheel import COMMIT, PROVENANCE, SHA256, WHEEL
+from engine_requests import given
 
 from hadoop_dl import plan
 from hadoop_dl.cli import mirror
@@ -27,21 +28,6 @@ from hadoop_dl_dev.invented_hosts import after
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 BASE, STACK = "tf1.15-cpu-py27-el7", "ours-cpu-py27-el7"
-COMMIT, SHA256 = "5" * 40, "ab" * 32
-WHEEL = "tensorflow-1.15.0-03f3f3f3f3f3f-cp27-cp27mu-linux_x86_64.whl"
-PROVENANCE: dict[str, Any] = {
-    "version": "1.15.0",
-    "tag": "v1.15.0",
-    "commit": COMMIT,
-    "os": {"short": "el7", "name": "RHEL 7.9", "glibc": "2.17"},
-    "architecture": "x86_64",
-    "python": {"version": "2.7", "abi": "cp27mu"},
-    "cpu_features": ["avx", "sse4_2"],
-    "cuda": {},
-    "symbols": {"GLIBC": "2.14", "GLIBCXX": "3.4.19", "CXXABI": "1.3"},
-    "built": "2026-11-22T16:35:25Z",
-    "wheel": {"name": WHEEL, "sha256": SHA256, "size": 6877},
-}
 GPUS = {"cuda": {"version": "10.0", "cudnn": "7.6", "capabilities": ["6.0", "7.0"]}}
 NODE = {
     "os": {"short": "el7", "name": "RHEL 7.9"},

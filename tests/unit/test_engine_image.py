@@ -17,6 +17,7 @@ import host_modules
 import pytest
 import python_files
 from ansible.module_utils.hadoop_dl_host import engine_docker, source_wheels
+from engine_requests import BASE, CPU, GPU, WITH_WHEELS, given
 from faulty_server import Index, serving
 from interpreters import HOST_PYTHONS
 
@@ -25,20 +26,12 @@ from hadoop_dl.data.engine_image import EngineError
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PROBE = REPOSITORY / "roles/cdsw_engine/files/engine_probe.py"
-BASE = "docker.repository.cloudera.com/cdsw/engine:13"
 KEY = "-----BEGIN PGP PUBLIC KEY BLOCK-----\n\nbWluZQ==\n=abcd\n-----END PGP PUBLIC KEY BLOCK-----\n"
-CPU, GPU, WITH_WHEELS = "tf1.15-cpu-py36-el7", "tf1.15-py36-el7", "tf2.21-py311"
 CUDA = {
     "cuda_packages": ["cuda-libraries-10-0=10.0.130-1", "libcudnn7=7.6.5.32-1+cuda10.0"],
     "cuda_repository": "http://mirror01/apt/ubuntu1804",
     "cuda_key": KEY,
 }
-
-
-def given(stack: str = CPU, **changed: Any) -> dict[str, Any]:
-    none = dict.fromkeys(("python", "version", "cuda_repository", "cuda_key"), "")
-    defaults = {"stack": stack, "base": BASE, "mirror_url": "http://mirror01:8900", "cuda_packages": []}
-    return {**none, **defaults, **changed}
 
 
 def text_of(work: dict[str, Any], name: str = "Dockerfile") -> str:

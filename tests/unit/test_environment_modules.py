@@ -30,11 +30,11 @@ from ansible.module_utils.hadoop_dl_host import (
 )
 from ansible.module_utils.hadoop_dl_host.environment_packages import Refused
 from environments import NAME, Module, Site, point, second_environment, wheel
+from gpu_check_hosts import NO_CUBLAS
 from interpreters import HOST_PYTHONS, UTILITIES, WITHOUT_ANSIBLE
 from other_processes import lasting
 from python_files import write_script
 from source_distributions import interpreter
-from test_gpu_check_compute import NO_CUBLAS
 
 
 def test_a_complete_run_and_the_second_one_changes_nothing(site, monkeypatch):

@@ -21,8 +21,9 @@ import host_modules
 import pytest
 from ansible.module_utils.hadoop_dl_host import hadoop_files, key_formats
 from ansible_programs import REPOSITORY
+from cdsw_deployment import DRIVERS, WANTED
 from interpreters import HOST_PYTHONS, UTILITIES, WITHOUT_ANSIBLE
-from test_exchange import NEVER, killed, module_main
+from killed_steps import NEVER, killed, module_main
 
 HERE = Path(__file__).parent / "hadoop"
 DEFAULTS = {
@@ -51,8 +52,6 @@ allowed.system.users=##comma separated list of system users who CAN run applicat
 feature.tc.enabled=false
 """
 CDSW = (REPOSITORY / "demo/cdsw/cdsw.conf").read_text(encoding="utf-8").encode()
-DRIVERS = "/var/lib/nvidia-docker/volumes/nvidia_driver"
-WANTED = {"NVIDIA_GPU_ENABLE": "true", "NVIDIA_LIBRARY_PATH": f"{DRIVERS}/418.67"}
 NEWER = {**WANTED, "NVIDIA_LIBRARY_PATH": f"{DRIVERS}/440.64"}
 DAEMON = b'{\n  "storage-driver": "devicemapper",\n  "log-opts": {"max-size": "10m"}\n}'
 RUNTIME = {"args": [], "path": "nvidia-container-runtime"}

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from ansible.module_utils.hadoop_dl_host import room, whole_files
 from host_modules import run
-from test_two_runs import placed_archive, placed_spark, receipt
+from module_arguments import placed_archive, placed_spark, receipt
 
 
 def fill(path: Path) -> None:

@@ -14,7 +14,19 @@ import gpu_check.host
 import pytest
 from gpu_check import product
 from gpu_check.product import ANSWER
-from gpu_check_hosts import NO_DRIVER, RUNNING, Library, ask, check, fails, host, look, results, with_tensorflow
+from gpu_check_hosts import (
+    NO_CUBLAS,
+    NO_DRIVER,
+    RUNNING,
+    Library,
+    ask,
+    check,
+    fails,
+    host,
+    look,
+    results,
+    with_tensorflow,
+)
 
 
 @pytest.mark.parametrize(
@@ -153,21 +165,6 @@ def test_tensorflow_is_asked_once_for_each_form(tmp_path):
     names = ["tensorflow_lists_gpus", "tensorflow_computes_on_gpu", "tensorflow_computes_on_cpu"]
     assert [check["outcome"] for check in results(machine, names)] == ["PASS"] * 3
     assert cpu_only == [False, True]
-
-
-# What importing TensorFlow 1.4 says on a host without CUDA 8.0's libraries (its own text, shortened in the middle).
-NO_CUBLAS = """Traceback (most recent call last):
-  File "<string>", line 1, in <module>
-ImportError: libcublas.so.8.0: cannot open shared object file: No such file or directory
-
-
-Failed to load the native TensorFlow runtime.
-
-See https://www.tensorflow.org/install/install_sources#common_installation_problems
-
-for some common reasons and solutions.  Include the entire stack trace
-above this error message when asking for help.
-"""
 
 
 def test_an_import_error_of_tensorflow_1_names_the_library(tmp_path):

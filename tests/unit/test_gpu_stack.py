@@ -7,7 +7,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_gpu_layer import KERNELS, NOTHING, REPOSITORY, WISH, changed, gpu_rows, host, made
+from gpu_layer_hosts import (
+    ACCEPTED,
+    KERNELS,
+    NOTHING,
+    REPOSITORY,
+    WISH,
+    changed,
+    el8,
+    gpu_rows,
+    host,
+    layer,
+    made,
+    part,
+)
 
 from hadoop_dl.data import stacks
 from hadoop_dl.hosts import mirror_contents
@@ -15,29 +28,7 @@ from hadoop_dl.plan import gpu_conflicts, gpu_stack, target
 from hadoop_dl.plan import model as plan_model
 from hadoop_dl_dev import invented_hosts
 
-ACCEPTED = {"nvidia_license_accepted": True}
 NO_GPUS = {"gpus": []}
-
-
-def el8(**parts: dict[str, Any]) -> dict[str, Any]:
-    """A RHEL 8 host with a T4, as TensorFlow 2.4 and 2.11 want it."""
-    node = changed(**parts)
-    node |= {"os": {"id": "rhel", "family": "RedHat", "short": "el8", "name": "RHEL 8.10"}, "glibc": "2.28"}
-    node["pythons"] = {"3.8": "/usr/bin/python3.8", "3.9": "/usr/bin/python3.9"}
-    node["nvidia"] = {**node["nvidia"], "gpus": [{"vendor": "10de", "device": "1eb8"}]}
-    return node
-
-
-def layer(driver: str, cuda: str, cudnn: str) -> dict[str, Any]:
-    """The inputs of the roles for these versions."""
-    libraries = [{"version": cudnn, "cuda": cuda}]
-    return {"nvidia_driver_version": driver, "cuda_versions": [cuda], "cudnn_versions": libraries}
-
-
-def part(answer: plan_model.Plan) -> dict[str, Any]:
-    assert answer.problems == []
-    gpu = answer.hosts["data1"]["gpu"]
-    return {name: gpu[name] for name in map(gpu_stack.variable, gpu_stack.ROLES) if name in gpu}
 
 
 @pytest.mark.parametrize(

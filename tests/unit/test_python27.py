@@ -1,5 +1,6 @@
 """What runs on RHEL 7's Python 2.7 must be written in its grammar; a trailing comma after **extra is enough to break it."""
 
+import json
 from pathlib import Path
 
 import parso
@@ -30,6 +31,12 @@ def problems(source: str) -> list[str]:
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(REPO)))
 def test_the_file_is_python_2_7(path):
     assert problems(path.read_text(encoding="utf-8")) == []
+
+
+def test_the_cells_of_the_notebook_are_python_2_7():
+    notebook = json.loads((REPO / "examples/notebook/digits.ipynb").read_text(encoding="utf-8"))
+    for cell in [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]:
+        assert problems("".join(line for line in cell["source"] if not line.startswith("!"))) == []
 
 
 @pytest.mark.parametrize("scenario", sorted(path.parent.name for path in REPO.glob("molecule/*/molecule.yml")))

@@ -13,7 +13,7 @@ import pytest
 from ansible.module_utils.hadoop_dl_host import mirror_removal, removal_reader
 from ansible_programs import REPOSITORY
 from environments import NAME
-from host_modules import answer, run, start
+from host_modules import answer, has, run, start
 from other_processes import lasting
 from resource_manager import serving
 
@@ -222,13 +222,6 @@ def test_a_mirror_loses_what_its_manifest_lists_and_nothing_else(tmp_path: Path,
 
 
 # --- the plan ------------------------------------------------------------------------------------------------------
-
-
-def has(**more: Any) -> dict[str, Any]:
-    """What a host answers that has this and nothing else."""
-    lists = dict.fromkeys(("environments", "container_runtime", "build", "stays", "users"), [])
-    parts = dict.fromkeys(("yarn_gpu", "cdsw", "gpu", "bazel", "mirror", "applications"), {})
-    return {**lists, **parts, "hdfs": {"files": [], "directories": [], "user": ""}, **more}
 
 
 WITH_HDFS = {"environments": [NAME], "hdfs": {"files": ["/apps/x.zip"], "directories": [], "user": "hdfs"}}

@@ -13,9 +13,9 @@ import pytest
 import yaml
 from ansible.module_utils.hadoop_dl_host import package_sets
 from ansible_programs import REPOSITORY
+from built_wheel import PROVENANCE
 from faulty_server import Index
 from plan_hosts import make_host
-from test_builds import PROVENANCE
 
 from hadoop_dl import plan
 from hadoop_dl.cli import mirror, mirror_site

@@ -14,9 +14,9 @@ from typing import Any
 
 import host_modules
 import pytest
+from built_wheel import CHECKER, GIVEN, INFO, KNOWN, TENSORFLOW
 from other_processes import wait_until
 from python_files import write_script
-from test_tensorflow_build import CHECKER, GIVEN, INFO, KNOWN, TENSORFLOW
 
 from hadoop_dl.data import tensorflow_build as build
 from hadoop_dl_dev.demo import tensorflow_source

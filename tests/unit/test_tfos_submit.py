@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 import time
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import Any
 import pytest
 from ansible.module_utils.hadoop_dl_host import yarn_cluster
 from resource_manager import ADDRESS, gpu_node
-from tfos_host import HADOOP, add_jars, app, executable, parsed, refusal, settings, start, submit, told
+from tfos_host import HADOOP, add_jars, app, executable, parsed, refusal, settings, submit, told
 from tfos_submit import logs, options, outcome, spark, watch, yarn
 from tfos_submit.shortage import shortage as shortage_text
 
@@ -378,35 +377,6 @@ def test_a_job_that_waits_in_its_queue_says_so_and_at_its_end_what_yarn_has(host
     assert "YARN says: Queue's AM resource limit exceeded. It may wait until --timeout (4 s) is over" in completed.error
     assert "it may take 4 s (--timeout)" in completed.error
     assert "YARN has not started the application's own master yet (ACCEPTED)" in completed.error
-
-
-@pytest.mark.parametrize("arguments", [("--timeout", "1"), ("--wait", "1", "--executors", "9")])
-def test_an_answer_that_nobody_understands_leaves_no_job_behind(
-    host: SimpleNamespace, arguments: tuple[str, ...]
-) -> None:
-    host.yarn.application = app(containers=3)
-    host.yarn.confused = True
-    host.spark_submit(f"echo $$ > {host.tmp}/pid; exec sleep 60")
-    submit(host, *arguments)
-    assert "application -kill application_1_0001" in (host.tmp / "yarn.log").read_text()
-    with pytest.raises(ProcessLookupError):
-        os.kill(int((host.tmp / "pid").read_text()), 0)
-
-
-@pytest.mark.parametrize("mode", ["client", "cluster"])
-def test_an_interrupted_job_takes_its_application_along(host: SimpleNamespace, mode: str) -> None:
-    host.yarn.application = app(containers=3)
-    host.spark_submit(f"echo $$ > {host.tmp}/pid; exec sleep 60")
-    process = start(host, "--deploy-mode", mode)
-    while not (host.tmp / "pid").exists():
-        time.sleep(0.1)
-    time.sleep(0.5)
-    process.send_signal(signal.SIGTERM)  # as Ctrl-C; a shell's background commands ignore SIGINT
-    process.communicate(timeout=30)
-    assert process.returncode == outcome.INTERRUPTED
-    assert "application -kill application_1_0001" in (host.tmp / "yarn.log").read_text()
-    with pytest.raises(ProcessLookupError):
-        os.kill(int((host.tmp / "pid").read_text()), 0)
 
 
 @pytest.mark.parametrize(

@@ -9,35 +9,12 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
-from ansible.module_utils.hadoop_dl_host import whole_files
 from ansible.module_utils.hadoop_dl_host.host_lock import HostLock, HostLocked
-from archives import archive
 from host_modules import answer, run, start
+from module_arguments import Arguments, placed_archive, placed_spark, receipt
 from other_processes import wait_until
-
-Arguments = dict[str, Any]
-
-
-def receipt(root: Path) -> Arguments:
-    (root / "file").write_text("content")
-    state = str(root / "deeplearning/state")
-    return {"component": "cuda", "digest": "aa", "paths": [str(root / "file")], "state_directory": state}
-
-
-def placed_archive(root: Path) -> Arguments:
-    path = archive(root, "cudnn", "lib/libcudnn.so.8")
-    places = {"path": str(root / "cuda/cudnn-8"), "root": str(root / "deeplearning")}
-    return {"archive": path, "sha256": whole_files.sha256_of(path), **places}
-
-
-def placed_spark(root: Path) -> Arguments:
-    path = archive(root, "pyspark-9", "deps/bin/spark-submit", "deps/jars/a.jar", "lib/pyspark.zip")
-    places = {"path": "spark/pyspark-9", "downloads": "downloads", "root": "deeplearning"}
-    inputs = {name: str(root / place) for name, place in places.items()}
-    return {**inputs, "url": f"file://{path}", "sha256": whole_files.sha256_of(path)}
 
 
 def locked_command(root: Path) -> Arguments:

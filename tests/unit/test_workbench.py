@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 from ansible.module_utils.hadoop_dl_host import cdsw_settings, host_reader
 from ansible_programs import REPOSITORY
-from cdsw_deployment import SAMPLE
+from cdsw_deployment import DRIVERS, SAMPLE, WANTED
 from plan_hosts import changed_node, make_host
-from test_file_keys import DRIVERS, WANTED
 from trees import write
 
 from hadoop_dl import plan

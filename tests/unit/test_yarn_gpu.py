@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 import yaml
 from ansible.module_utils.hadoop_dl_host import host_system, host_yarn
+from host_modules import has
 from plan_hosts import NODE, REPOSITORY, changed_node, make_host
 from resource_manager import write_settings
-from test_removal import has
 
 from hadoop_dl import plan
 from hadoop_dl.data import yarn_work

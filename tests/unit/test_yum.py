@@ -13,7 +13,7 @@ from typing import Any
 import gpu_host_info
 import pytest
 from ansible.errors import AnsibleActionFail
-from test_actions import Host, install
+from package_host import Host, install
 
 # yum keeps several versions of these, and downgrades none: yum/__init__.py, downgrade()
 INSTALLONLY = {"kernel", "kernel-devel"}

@@ -50,11 +50,8 @@ class Yarn:
         self.nodes: list[dict[str, Any]] = []
         self.labels: dict[str, Any] | None = {}  # what YARN answers without labels
         self.scheduler: dict[str, Any] = {}
-        self.confused = False
 
     def answer(self, path: str) -> dict[str, Any] | None:
-        if self.confused and "applicationTags" not in path:
-            return {"apps": {"app": ["nonsense"]}, "appAttempts": {"appAttempt": ["nonsense"]}}
         if "/apps?" in path:
             return {"apps": {"app": [self.application]} if self.application else None}
         answers = {

@@ -13,14 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from stack_command import STACK, run
 
 from hadoop_dl.cli.stack import main, read_constraints, resolve_parser
 from hadoop_dl.data import stacks
 from hadoop_dl.resolver import compose
 from hadoop_dl.resolver.request import COMPONENTS
-from hadoop_dl_dev import stack
 
-STACK = Path(__file__).resolve().parents[3] / "scripts" / "stack"
 JSON = [
     "status",
     "stack",
@@ -37,12 +36,6 @@ JSON = [
     "which",
 ]
 A100 = "resolve --os rhel-7.9 --gpu A100 tensorflow=1.15"
-
-
-def run(line: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
-    status = main(shlex.split(line), stack.COMMANDS)
-    streams = capsys.readouterr()
-    return status, streams.out, streams.err
 
 
 def answer(line: str, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from test_resolve import refuse
+from requests_of import refuse
 
 from hadoop_dl.data import compat, host_facts
 from hadoop_dl.resolver import compose

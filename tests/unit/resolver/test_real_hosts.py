@@ -11,7 +11,7 @@ import agreement
 import pytest
 import yaml
 from ansible_programs import LOCAL, UNREACHABLE
-from test_cli import STACK, run
+from stack_command import STACK, run
 
 from hadoop_dl.cli import stack_hosts
 from hadoop_dl.resolver import resolve

@@ -5,25 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from requests_of import accept, refuse
 
 from hadoop_dl.data import compat
-from hadoop_dl.resolver import HostProfile, Misuse, Resolution, compose, resolve
+from hadoop_dl.resolver import HostProfile, Misuse, compose, resolve
 from hadoop_dl.resolver.hosts import system_name
 
 DATA = compat.load()
 LINES = DATA.rows("tensorflow", "lines")
-
-
-def refuse(**request: Any) -> Resolution:
-    resolution = resolve(request)
-    assert resolution.status == "conflict", resolution.stack
-    return resolution
-
-
-def accept(**request: Any) -> dict[str, Any]:
-    resolution = compose(request)
-    assert resolution.fits, resolution.problems
-    return resolution.stack
 
 
 @pytest.mark.parametrize("line", LINES, ids=lambda line: line["line"])

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from test_cli import run
+from stack_command import run
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 
