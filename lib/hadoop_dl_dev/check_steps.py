@@ -10,7 +10,7 @@ from hadoop_dl_dev.demo import tour
 from hadoop_dl_dev.demo.cluster import Cluster
 
 REPO = Path(__file__).resolve().parents[2]
-LONG = "long"  # make test-long: what is slow and rarely breaks
+LONG = "long"  # make test-long: slow tests
 STACKS = ("tf1.15-py27-el7", "tf2.15-cpu-py3-el9")  # the GPU form of the second is 2.8 GB
 SECURE = STACKS[1]  # its cluster has Kerberos
 # Tests that depend on the stack run for each. The rest (queues, exit codes, printed commands, faults of hosts) runs for the first one only.

@@ -4,7 +4,7 @@
     gpu-check [--json] [--junit FILE] [--list] [NAME ...]
     gpu-check --accept [--json] [--junit FILE]      measure the copies of idle GPUs, and compare them with card and links
 
-Reads, never writes. Exit status: 0 nothing failed, 1 something failed, 2 misuse. For the operator and for cron.
+Reads, never writes. Exit status: 0 nothing failed, 1 something failed, 2 misuse, 3 no Python to run it. For operators and cron.
 In a container (an engine of CDSW, docker, Kubernetes) it answers for the container's user; what only the host knows is a SKIP there.
 Questions that compute are a SKIP where other processes compute on the GPUs, unless they are asked for by name.
 What is expected is in /opt/deeplearning/etc/gpu-check.json (and gpu-check-cuda.json, gpu-check-cudnn.json,

@@ -93,15 +93,17 @@ def arguments_parser():
         epilog=EPILOGUE,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--executors", type=count, default=2, help="executors; each takes one TensorFlow node (2)")
-    parser.add_argument("--cores", type=count, default=1, help="cores of each executor (1)")
     parser.add_argument(
-        "--memory", type=megabytes, default="3g", help="memory of each executor, TensorFlow's included (3g)"
+        "--executors", type=count, default=2, help="executors; each takes one TensorFlow node (default: 2)"
+    )
+    parser.add_argument("--cores", type=count, default=1, help="cores of each executor (default: 1)")
+    parser.add_argument(
+        "--memory", type=megabytes, default="3g", help="memory of each executor, TensorFlow's included (default: 3g)"
     )
     parser.add_argument(
         "--gpus",
         type=gpu_count,
-        help="GPUs of each executor, from YARN (Spark 3); 0 hides the hosts' GPUs from the job (as the hosts have it)",
+        help="GPUs of each executor, from YARN (Spark 3); 0 hides the hosts' GPUs from the job (default: as the hosts have it)",
     )
     parser.add_argument(
         "--per-node",
@@ -109,12 +111,12 @@ def arguments_parser():
         metavar="N",
         help="at most N executors on a node, where YARN does not know GPUs: --memory is raised until no more fit",
     )
-    parser.add_argument("--driver-memory", default="1g", help="heap of the driver's JVM (1g)")
+    parser.add_argument("--driver-memory", default="1g", help="heap of the driver's JVM (default: 1g)")
     parser.add_argument(
         "--deploy-mode",
         choices=("client", "cluster"),
         default="client",
-        help="where the script runs: on this host, or on a data node; then its output is printed at the end (client)",
+        help="where the script runs: on this host, or on a data node; then its output is printed at the end (default: client)",
     )
     parser.add_argument(
         "--result",
@@ -124,25 +126,29 @@ def arguments_parser():
         "--timeout",
         type=count,
         default=86400,
-        help="seconds after which the job is ended, those in the queue included (86400)",
+        help="seconds after which the job is ended, those in the queue included (default: 86400)",
     )
     parser.add_argument(
-        "--wait", type=count, default=40, help="seconds to wait for all executors once the application runs (40)"
+        "--wait",
+        type=count,
+        default=40,
+        help="seconds to wait for all executors once the application runs (default: 40)",
     )
     parser.add_argument("--queue", help="YARN queue")
     parser.add_argument(
         "--node-label",
         type=label,
         metavar="LABEL",
-        help="run executors only on nodes with this YARN label, such as gpu (the queue's)",
+        help="run executors only on nodes with this YARN label, such as gpu (default: the queue's)",
     )
     parser.add_argument(
-        "--principal", help="on a cluster with Kerberos: who the job runs as, with --keytab (the ticket's user)"
+        "--principal",
+        help="on a cluster with Kerberos: who the job runs as, with --keytab (default: the ticket's user)",
     )
     parser.add_argument(
         "--keytab", type=os.path.abspath, help="file with the keys of --principal; nobody else may read it"
     )
-    parser.add_argument("--name", help="name of the application (the script's name)")
+    parser.add_argument("--name", help="name of the application (default: the script's name)")
     parser.add_argument("--py-files", help="Python files that the script imports, separated by commas")
     parser.add_argument("--files", help="other files for the executors' working directory, separated by commas")
     parser.add_argument(
