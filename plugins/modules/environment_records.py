@@ -74,6 +74,13 @@ def holds(record):
     )
 
 
+def ledger_text(path, receipt):
+    """The receipt beside the rows that the ledger has now: they tell what is on the host, whichever environment is active."""
+    rows = (environment_tree.read_json(path) or {}).get("rows")
+    content = dict((key, value) for key, value in receipt.items() if key != "rows")
+    return whole_files.json_text(dict(content, rows=rows) if rows else content)
+
+
 def outdated(root, records):
     """path -> text of what has to be written, in its order: settings first, so that no receipt exists without them."""
     gpu = [name for name in GPU if name in records]
@@ -81,10 +88,8 @@ def outdated(root, records):
     whole = gpu == present and all(holds(records[name]) for name in gpu)
     components = [name for name in records if (whole if name in GPU else holds(records[name]))]
     files = [(path, text) for name in components for path, text in records[name]["files"].items()]
-    files += [
-        (os.path.join(root, "state", name + ".json"), whole_files.json_text(records[name]["receipt"]))
-        for name in components
-    ]
+    ledgers = [(name, os.path.join(root, "state", name + ".json")) for name in components]
+    files += [(path, ledger_text(path, records[name]["receipt"])) for name, path in ledgers]
     return sorted(components), [(path, text) for path, text in files if content(path) != text]
 
 

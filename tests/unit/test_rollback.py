@@ -10,6 +10,7 @@ import subprocess
 from pathlib import Path
 
 import ansible_programs
+import environment_records
 import pytest
 import yaml
 from environments import NAME as NEW
@@ -211,6 +212,21 @@ def test_after_a_switch_that_one_host_failed_all_go_back_with_their_receipts_and
     code, output = run(cluster)
     assert (code, active(cluster)) == (0, everywhere(NEW)), output
     assert of_gpu_check(cluster / "data1") == (f"driver of {NEW}", NEW)
+
+
+def test_a_receipt_that_comes_back_leaves_the_rows_of_what_came_since(tmp_path):
+    """Otherwise a removal would leave Spark of the environment that was active before."""
+    root, state = str(tmp_path), str(tmp_path / "state")
+    records = []
+    for name in ("old", "new"):
+        run_module("own_files", component="tensorflowonspark", paths=[f"{root}/spark/{name}"], state="added", root=root)
+        run_module("receipt", component="tensorflowonspark", digest=name, paths=[], state_directory=state)
+        records.append(environment_records.recorded(root))
+    _, [(path, text)] = environment_records.outdated(root, records[0])
+    content = json.loads(text)
+    assert (path, content["digest"]) == (f"{state}/tensorflowonspark.json", "old")
+    assert [row["path"] for row in content["rows"]] == [f"{root}/spark/old", f"{root}/spark/new"]
+    assert environment_records.outdated(root, records[1]) == (["tensorflowonspark"], [])
 
 
 @pytest.mark.parametrize("name", ["rollback.yml", "layers/canary.yml", "layers/activate.yml"])
