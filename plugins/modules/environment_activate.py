@@ -12,7 +12,6 @@ short_description: Switch to a sealed environment, go back, or only check that i
 description:
   - C(current) is switched with one rename. Switching it back is the rollback, because the client's settings (Spark, Java, Hadoop) of each environment
     are in C(envs/<environment>.client), and C(etc/) only has links that go through C(current).
-  - C(CURRENT.txt) tells everybody on the host what is active, since when, what was before, and how to go on with that; it changes with the same rename.
   - Then environments beyond C(keep) are removed, and those that were never active and are not in C(keep_names); never one that a process
     runs from or an application in YARN names, and none if YARN does not tell.
   - A switch that fails after C(current) changed goes back itself. C(reverted) goes back if another host failed. Then what was active before is active
@@ -65,7 +64,6 @@ from ansible.module_utils.hadoop_dl_host import (
     yarn_cluster,
 )
 from ansible.module_utils.hadoop_dl_host import environment_names as names
-from ansible.module_utils.hadoop_dl_host import environment_notice as notice
 from ansible.module_utils.hadoop_dl_host import environment_packages as packages
 from ansible.module_utils.hadoop_dl_host.environment_history import ACTIVATED, activations, current_of
 from ansible.module_utils.hadoop_dl_host.environment_packages import Refused
@@ -119,13 +117,13 @@ def remove(path):
 
 
 def connect_client(root, path):
-    """Point CURRENT.txt and etc/ at what is written beside the current environment."""
-    client = path + names.CLIENT
-    link, changed = os.path.join(root, notice.NAME), False
-    if not os.path.islink(link) or os.readlink(link) != notice.TARGET:
-        replace_link(link, notice.TARGET)
-        changed = True
-    settings = sorted(set(os.listdir(client)) - set([notice.NAME, own_entries.PROBE]))
+    """Point etc/ at what is written beside the current environment. What release 0.2 told there about it goes."""
+    client, changed = path + names.CLIENT, False
+    for pattern in ("CURRENT.txt", os.path.join("envs", "*" + names.CLIENT, "CURRENT.txt")):
+        for notice in glob.glob(os.path.join(root, pattern)):
+            os.unlink(notice)
+            changed = True
+    settings = sorted(set(os.listdir(client)) - set([own_entries.PROBE])) if os.path.isdir(client) else []
     if settings and not os.path.isdir(os.path.join(root, "etc")):
         os.makedirs(os.path.join(root, "etc"), 0o755)
     for name in settings:
@@ -171,10 +169,9 @@ def switch(root, path, before):
         if activation is None or (before != target and numbers[name] < number):  # else a killed run has written it
             record = {"number": max(number, numbers[name]), "before": numbers[name]}
             whole_files.write_json(packages.state_file(path, ACTIVATED), record)
-        notice_changed = notice.write(root, path, before != target)
         if current_of(root) != target:
             replace_link(os.path.join(root, "current"), target)
-        return connect_client(root, path) or notice_changed or activation is None
+        return connect_client(root, path) or activation is None
     except Exception:
         if before != target:
             revert(root, path, before)
@@ -186,10 +183,9 @@ def revert(root, path, before):
     current = os.path.join(root, "current")
     if before and current_of(root) != before:
         replace_link(current, before)
-        notice.write(root, os.path.join(root, before), False)
     elif not before and os.path.islink(current):
         os.unlink(current)
-        for link in [os.path.join(root, notice.NAME)] + glob.glob(os.path.join(root, "etc", "*")):
+        for link in glob.glob(os.path.join(root, "etc", "*")):
             if os.path.islink(link) and "current" in os.readlink(link).split(os.sep):
                 os.unlink(link)
         whole_files.sync_path(root)
@@ -258,8 +254,7 @@ def work(module):
     if module.check_mode:
         keep, spared = module.params["keep"], module.params["keep_names"]
         result["removed"] = old_environments(root, keep, name, previous, spared)
-        outdated = os.path.isdir(path) and notice.differs(root, path, result["activated"])
-        result["changed"] = result["activated"] or outdated or bool(result["removed"])
+        result["changed"] = result["activated"] or bool(result["removed"])
         return result
     os.umask(0o022)
     with HostLock("activating %s" % name, module.params["timeout"], root):
@@ -267,8 +262,6 @@ def work(module):
         names.remove_leftovers(os.path.join(root, "envs"))
         changed = room.with_reserve(root, lambda: switch(root, path, old_target))
         result["removed"], result["spared"] = remove_old(root, path, previous, module.params)
-        # One that was removed is no way back.
-        changed = room.with_reserve(root, lambda: notice.write(root, path, False)) or changed
         room.keep_reserve(root)
     result["changed"] = result["activated"] or changed or bool(result["removed"])
     return result

@@ -30,12 +30,12 @@ RECAP = re.compile(r"^(\S+)\s+: ok=\d+\s+changed=(\d+)\s+unreachable=(\d+)\s+fai
 # Compiled Python is left out: it records the times of its sources, and any import by root may add some.
 # What a second installation must reproduce: names, kinds, modes, owners, links, contents. The seal's list of the tree
 # (tree.txt) has times, that of all bytes (files.txt) has bytecode: both are of one installation, as are their digests in sealed.json, the number of the
-# last activation, and its time in CURRENT.txt. The rest of the seal is compared.
+# last activation. The rest of the seal is compared.
 CONTENT = r"""
 cd /opt/deeplearning 2>/dev/null || exit 0
 find . -name __pycache__ -prune -o ! -name '*.pyc' -printf '%y %m %u:%g %p %l\n' | sort
 find . -name __pycache__ -prune -o ! -name '*.pyc' ! -path '*/.deeplearning/tree.txt' ! -path '*/.deeplearning/files.txt' \
-    ! -path '*/.deeplearning/sealed.json' ! -path '*/.deeplearning/activated.json' ! -name CURRENT.txt ! -path ./.lock -type f -print0 |
+    ! -path '*/.deeplearning/sealed.json' ! -path '*/.deeplearning/activated.json' ! -path ./.lock -type f -print0 |
     sort -z | xargs -0r sha256sum
 for seal in envs/*/.deeplearning/sealed.json; do echo "$seal"; grep -v _sha256 "$seal"; done
 """

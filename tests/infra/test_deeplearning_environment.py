@@ -1,7 +1,5 @@
 """The environment: there, complete, active, and with what its stack promises."""
 
-import os
-
 import pytest
 
 from hadoop_dl.data.questions import distribution
@@ -43,26 +41,6 @@ def test_the_environment_is_the_active_one(expected, answers):
         )
     else:
         assert answers["current"] == expected["environment"]
-
-
-@pytest.mark.part("active")
-def test_current_txt_tells_everybody_what_is_active(answers, inside):
-    assert answers["notice"]["error"] is None, (
-        "/opt/deeplearning/CURRENT.txt must tell what is installed. Run: ansible-playbook site.yml"
-    )
-    assert answers["notice"]["mode"] == 0o644
-    notice = answers["notice"]["told"]
-    assert notice["active"] == os.path.basename(answers["current"])
-    python, *packages = notice["has"].split(", ")
-    assert python == f"Python {inside('python')['value']}"
-    assert packages
-    installed_packages = inside("versions")["value"]
-    assert dict(package.split() for package in packages).items() <= installed_packages.items()
-
-
-@pytest.mark.part("active")
-def test_current_txt_names_no_environment_of_before_that_is_gone(answers):
-    assert answers["notice"]["before"] == ("To go on with it" in answers["notice"]["told"])
 
 
 def test_the_python_is_the_stacks(expected, inside):

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from bare_hosts import ENVIRONMENT, PATH, REPOSITORY, Hosts
 
-# Before the layers of lib/hadoop_dl, the module CURRENT.txt, the run lock and the removal.
+# Before the layers of lib/hadoop_dl, the run lock and the removal.
 EARLIER = os.environ.get("EARLIER_VERSION", "46e58bb5a921e74547d613d385eaf3a9e6836942")
 # A directory's time and size follow the names in it, which are all here.
 TREE = f"find {PATH}* -type d -printf '- - %m %u:%g %p\\n' -o -printf '%C@ %s %m %u:%g %p %l\\n' | sort -k 5"
@@ -62,7 +62,6 @@ def test_todays_site_yml_takes_the_hosts_of_an_earlier_version_and_the_earlier_o
     hosts.tree = earlier
     hosts.site()
     assert current(hosts) == {ENVIRONMENT}
-    assert not any(hosts.shell(name, "ls /opt/deeplearning/CURRENT.txt", check=False) for name in hosts.names)
     before = {name: hosts.shell(name, TREE) for name in hosts.names}
     assert all(len(lines.splitlines()) > 1000 for lines in before.values())
 
@@ -73,7 +72,6 @@ def test_todays_site_yml_takes_the_hosts_of_an_earlier_version_and_the_earlier_o
     for name in hosts.names:
         entries = set(hosts.shell(name, TREE).splitlines()) ^ set(before[name].splitlines())
         assert [line for line in entries if ".client" not in line and "/.deeplearning/activated.json" not in line] == []
-        assert ENVIRONMENT in hosts.shell(name, "cat /opt/deeplearning/CURRENT.txt")
         hosts.shell(name, "/opt/deeplearning/current/bin/python -B -c 'import tensorflow'")
     assert hosts.site().count("changed=0 ") == len(hosts.names)
 

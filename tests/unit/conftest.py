@@ -11,7 +11,7 @@ from pathlib import Path
 import ansible_programs
 import manager_server
 import pytest
-from ansible.module_utils.hadoop_dl_host import downloads, environment_notice, mirror_index, source_wheels
+from ansible.module_utils.hadoop_dl_host import downloads, mirror_index, source_wheels
 from certificates import authority
 from deeplearning_edge import edge as edge  # a fixture, like the next three
 from environments import Mirror, Site, wheel
@@ -108,7 +108,6 @@ def unproved(site, stages):
 def done(site, stages):
     """The environment is sealed and active."""
     shutil.copytree(stages["active"], site.root, symlinks=True)
-    environment_notice.write(str(site.root), str(site.path), False)  # it has the path
     return site
 
 

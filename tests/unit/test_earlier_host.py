@@ -78,8 +78,7 @@ def test_the_plan_installs_nothing_again_and_removes_nothing(root: Path) -> None
     site_plan = planned(root)
     assert site_plan.problems == []
     rows = {row.component: row for row in site_plan.rows}
-    # Roles whose files changed run once more: what they find is what is requested. That version wrote no CURRENT.txt.
-    assert rows.pop("environment").reason == "CURRENT.txt is missing"
+    # Roles whose files changed run once more: what they find is what is requested.
     assert rows.pop("deeplearning_command").reason == "missing"  # nor had it that command
     assert {row.reason for row in rows.values()} <= {"inputs changed"}
     for role in {*gpu_stack.ROLES} & set(rows):
@@ -114,17 +113,15 @@ def steps(root: Path) -> list[tuple[Any, dict[str, Any]]]:
 
 
 def test_the_modules_leave_the_environment_as_it_is(root: Path) -> None:
-    """Also if the roles run, as with apply=all. Only CURRENT.txt is new."""
+    """Also if the roles run, as with apply=all."""
     directory = root / "opt/deeplearning"
     environment = directory / "envs" / f"{ENVIRONMENT}.1"
     link = directory / "current"
     before, link_status = content(environment), (link.lstat().st_ino, link.lstat().st_mtime)
     results = [module.work(Module(parameters, False)) for module, parameters in steps(directory)]
-    assert [result["changed"] for result in results] == [False] * 4 + [True]
+    assert [result["changed"] for result in results] == [False] * 5
     assert content(environment) == before
     assert (link.lstat().st_ino, link.lstat().st_mtime) == link_status
-    assert f"active:  {ENVIRONMENT}\n" in (directory / "CURRENT.txt").read_text(encoding="utf-8")
-    assert [module.work(Module(parameters, False))["changed"] for module, parameters in steps(directory)] == [False] * 5
     assert [row.component for row in planned(root).rows if row.component == "environment"] == []
 
 

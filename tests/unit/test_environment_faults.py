@@ -20,7 +20,6 @@ from ansible.module_utils.hadoop_dl_host.environment_packages import Refused
 from environments import NAME, Mirror, Site
 from other_processes import lasting
 
-SETTINGS = f"{NAME}.client"  # has CURRENT.txt
 REPO = Path(__file__).resolve().parents[2]
 STEPS = """
 import json, sys
@@ -83,7 +82,7 @@ def test_a_repair_that_fails_leaves_the_environment_as_it_was(done):
     assert (done.path / ".deeplearning" / "sealed.json").read_bytes() == seal
     assert done.current == f"envs/{NAME}"
     assert subprocess.check_output([done.path / "bin" / "python", "-c", "import six; print(six.VERSION)"]) == b"1.0\n"
-    assert {path.name for path in (done.root / "envs").iterdir() if path.is_dir()} == {NAME, f"{NAME}.1", SETTINGS}
+    assert {path.name for path in (done.root / "envs").iterdir() if path.is_dir()} == {NAME, f"{NAME}.1"}
 
 
 def test_a_damaged_tree_stays_while_a_process_runs_from_it(done):
@@ -186,7 +185,7 @@ def test_a_kill_at_any_moment_heals_with_the_same_command(request, kind, seed, u
     assert site.content() == undisturbed
     assert site.everything() == [False, False, False, False, False]
     names = {path.name for path in (site.root / "envs").iterdir()}
-    assert names == {NAME, site.tree.name, SETTINGS}
+    assert names == {NAME, site.tree.name}
 
 
 def test_a_kill_before_each_rename_and_link_leaves_nothing_behind(site, undisturbed):
@@ -201,10 +200,10 @@ def test_a_kill_before_each_rename_and_link_leaves_nothing_behind(site, undistur
     assert status == 0, process.stderr.read().decode()
     assert number > 3
     assert site.content() == undisturbed
-    assert sorted(path.name for path in (site.root / "envs").iterdir()) == [NAME, f"{NAME}.1", SETTINGS]
+    assert sorted(path.name for path in (site.root / "envs").iterdir()) == [NAME, f"{NAME}.1"]
     state = [path.name for path in (site.tree / ".deeplearning").iterdir()]
     assert [name for name in state if name.startswith(".") or name == "failed"] == []
-    assert sorted(path.name for path in site.root.iterdir()) == [".lock", ".reserve", "CURRENT.txt", "current", "envs"]
+    assert sorted(path.name for path in site.root.iterdir()) == [".lock", ".reserve", "current", "envs"]
 
 
 def lose_power(tree: Path, seed: int) -> None:
@@ -387,7 +386,7 @@ def test_the_draft_names_of_a_killed_run_do_not_stay(done):
     (done.root / "envs" / f".link-{NAME}").symlink_to("nowhere")
     damage(done)
     done.everything()
-    assert {path.name for path in (done.root / "envs").iterdir()} == {NAME, f"{NAME}.2", SETTINGS}
+    assert {path.name for path in (done.root / "envs").iterdir()} == {NAME, f"{NAME}.2"}
 
 
 def test_names_of_trees_are_told_apart_from_stacks_with_dots():

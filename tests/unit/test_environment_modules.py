@@ -287,7 +287,7 @@ def test_old_environments_go_and_the_ones_that_were_active_last_stay(done):
     assert sorted(done.activate(check=True)["removed"]) == [A, B, D]
     assert sorted(done.activate()["removed"]) == [A, B, D]
     names = sorted(p.name for p in (done.root / "envs").iterdir() if not p.name.startswith("."))
-    assert names == [C, f"{C}.1", NAME, f"{NAME}.1", f"{NAME}.client", "notes"]
+    assert names == [C, f"{C}.1", NAME, f"{NAME}.1", "notes"]
     assert done.activate()["changed"] is False
 
 
@@ -334,6 +334,7 @@ def test_an_old_environment_that_a_process_runs_from_stays(done):
 def test_the_clients_settings_go_with_the_environment(done):
     """Switching `current` back switches Spark, Java and Hadoop back as well."""
     client = done.root / "envs" / f"{NAME}.client"
+    client.mkdir()
     (client / "hadoop-env.sh").write_text("export JAVA_HOME=/java/8\n")
     (done.root / "etc").mkdir()
     (done.root / "etc" / "hadoop-env.sh").write_text("an older version wrote a file\n")
@@ -446,7 +447,7 @@ def test_an_environment_is_read_once_by_its_name_and_additions_are_no_problem(tm
     """Its trees (NAME.1) and its settings (NAME.client) are no environments of their own."""
     (tmp_path / "host/opt").mkdir(parents=True)
     (tmp_path / "host/opt/deeplearning").symlink_to(done.root)
-    assert (done.root / "envs" / f"{done.path.name}.client").is_dir()
+    (done.root / "envs" / f"{done.path.name}.client").mkdir()
     (done.packages / "extra.py").write_text("")
     facts = host_reader.read(str(tmp_path / "host"))["deeplearning"]
     assert facts["current"] == done.path.name
@@ -501,3 +502,13 @@ def test_every_python_of_hosts_installs(site: Site, tmp_path: Path, python: str)
     code = "import tensorflow, keras; print(tensorflow.__file__)"
     output = subprocess.check_output([site.path / "bin/python", "-c", code], text=True)
     assert output.startswith(str(site.path))
+
+
+def test_what_release_02_told_on_a_host_goes_with_the_next_activation(done):
+    notices = [done.root / "CURRENT.txt", done.root / "envs" / f"{NAME}.client" / "CURRENT.txt"]
+    notices[1].parent.mkdir(exist_ok=True)
+    notices[1].write_text("active: another")
+    notices[0].symlink_to("current/.deeplearning/client/CURRENT.txt")
+    assert done.activate()["changed"] is True
+    assert [path for path in notices if path.is_symlink() or path.exists()] == []
+    assert done.activate()["changed"] is False

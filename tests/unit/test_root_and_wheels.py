@@ -21,7 +21,6 @@ PLACES = {
     # Starts a new tree's Python, which has no wheel yet, and compiles with -S.
     "plugins/module_utils/hadoop_dl_host/environment_build.py": '"-S", "-W", "ignore", "-m", "compileall"',
     # Paths that are written, compared or told, and not started.
-    "plugins/module_utils/hadoop_dl_host/environment_notice.py": "notice +=",
     "plugins/module_utils/hadoop_dl_host/own_packages.py": "return Own(",
     "plugins/module_utils/hadoop_dl_host/user_environment.py": "os.X_OK",
     "plugins/modules/own_files.py": "paths:",

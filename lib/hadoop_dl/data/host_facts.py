@@ -254,15 +254,11 @@ class Receipt:
 
 @dataclass(frozen=True)
 class DeepLearning:
-    """The state of this project's installation.
-
-    `notice`: CURRENT.txt is there.
-    """
+    """The state of this project's installation."""
 
     current: Line | None
     environments: Mapping[Line, Environment]
     receipts: Mapping[Line, Receipt]
-    notice: bool = True
 
 
 @dataclass(frozen=True)

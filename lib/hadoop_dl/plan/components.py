@@ -71,8 +71,6 @@ class Environment(Component):
         reason = case.lacking(environment)
         if not reason and deeplearning.current != environment:
             reason = "built, not current"
-        elif not reason and not deeplearning.notice:
-            reason = "CURRENT.txt is missing"
         return case.row(self.name, deeplearning.current or "none", environment, reason) if reason else None
 
 

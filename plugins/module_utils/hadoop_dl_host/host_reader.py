@@ -183,7 +183,6 @@ class Reader(host_system.System):
         return {
             "current": os.path.basename(os.readlink(link)) if os.path.islink(link) else None,
             "environments": self.environments(),
-            "notice": os.path.isfile(self.at(ROOT + "/CURRENT.txt")),
             "receipts": self.receipts(),
         }
 

@@ -54,19 +54,6 @@ def hadoop_environment(path):
     return dict((name, values[name]) for name in NAMES if name in values)
 
 
-def notice(root):
-    """What CURRENT.txt tells everybody on the host, and whether the environment of before that it names is there."""
-    path = os.path.join(root, "CURRENT.txt")
-    try:
-        with open(path) as handle:
-            lines = [line.partition(":") for line in handle.read().splitlines()]
-        entries = dict((name.strip(), value.strip()) for name, _, value in lines)
-    except (IOError, OSError) as error:
-        return {"error": str(error)}
-    seal = os.path.join(root, "envs", entries.get("before") or "", ".deeplearning", "sealed.json")
-    return {"error": None, "told": entries, "mode": os.stat(path).st_mode & 0o777, "before": os.path.exists(seal)}
-
-
 def seal(environment):
     """What the seal says, and what changed since it was set."""
     try:
@@ -196,7 +183,6 @@ def read(root, environment, expected, programs, login, yarn_query):
         "environment": environment,
         "exists": os.path.isdir(environment),
         "current": os.path.join(root, os.readlink(current)) if os.path.islink(current) else None,
-        "notice": notice(root),
         "seal": sealed,
         "changed": changed,
         "inside": answers,
