@@ -167,7 +167,7 @@ def stacks_for(request: Mapping[str, Any], profiles: Iterable[HostProfile]) -> t
     """The named stacks that meet these constraints on all of these hosts, the best first; or why there is none.
 
     A host with GPUs speaks first: what fits it comes in its order, if it fits the others too. If none has GPUs,
-    the form for the CPU comes first.
+    only forms for the CPU count, as they do for `resolve --gpu none`.
     """
     ordered = sorted(profiles, key=lambda profile: not profile.gpus)
     judged = [verdict(dict(request), profile) for profile in ordered]
@@ -175,7 +175,9 @@ def stacks_for(request: Mapping[str, Any], profiles: Iterable[HostProfile]) -> t
     if problems or not judged:
         return [], problems
     form = "gpu" if ordered[0].gpus else "cpu"
-    return [name for name in judged[0]["names"][form] if all(name in answer["names"][form] for answer in judged)], []
+    problems = [] if form == "gpu" else sorted({text for answer in judged for text in answer["cpu_problems"]})
+    names = [name for name in judged[0]["names"][form] if all(name in answer["names"][form] for answer in judged)]
+    return ([], problems) if problems else (names, [])
 
 
 @dataclass
@@ -231,9 +233,22 @@ def judge(request: Stack | Json, profile: HostProfile) -> Json:
                 form: [fit.name for fit in named_stacks.ordered(compat, request, profile, fits, bare=form == "cpu")]
                 for form in ("gpu", "cpu")
             }
+            cpu_problems = []
+            if profile.gpus == ():
+                cuda = {fit.name for fit in fits if "cuda" in fit.stack.data}
+                names["cpu"] = [name for name in names["cpu"] if name not in cuda]
+                if not names["cpu"]:  # a cluster without any GPU gets this sentence
+                    cpu_problems = resolver.unmet({**request, "gpu": "none"}, host, compat).problems
             pythons = {fit.name: named_stacks.pythons_for(fit.stack, all_items) for fit in fits}
             drivers = {fit.name: fit.driver for fit in fits}
-            return {"names": names, "pythons": pythons, "drivers": drivers, "problems": [], "warnings": []}
+            return {
+                "names": names,
+                "pythons": pythons,
+                "drivers": drivers,
+                "cpu_problems": cpu_problems,
+                "problems": [],
+                "warnings": [],
+            }
         answer = resolver.unmet(request, host, compat)
     except resolver.Misuse as error:
         return {"names": {}, "problems": [str(error)], "warnings": []}

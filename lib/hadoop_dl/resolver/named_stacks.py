@@ -325,7 +325,8 @@ def candidates(compat: Compat, request: Mapping[str, Any], host: HostProfile | N
 def fitting(compat: Compat, request: Mapping[str, Any], host: HostProfile | None) -> list[Candidate]:
     """The named stacks that meet a request on a host, the best first. resolve and the plan both take this order."""
     bare = host is not None and host.gpus == ()
-    return ordered(compat, request, host, candidates(compat, request, host), bare)
+    fits = ordered(compat, request, host, candidates(compat, request, host), bare)
+    return [fit for fit in fits if not (bare and "cuda" in fit.stack.data)]
 
 
 def ordered(

@@ -87,3 +87,12 @@ def test_a_java_that_the_host_lacks_is_said_as_that_and_with_no_line_of_spark() 
     assert problem.startswith(
         "data1: Spark 4.2 runs on Java 17, 21 or 25; PySpark 4 was requested; the host's Java 8 is"
     )
+
+
+def test_a_cluster_without_gpus_gets_no_stack_for_gpus() -> None:
+    """As `resolve --gpu none`. With one GPU in the cluster the stack for GPUs serves every host."""
+    request = {"tensorflow": "2.6", "hdfs": "true"}  # tf2.6-cpu-py36 reads no HDFS
+    bare, with_gpus = facts("rhel-7.9", "none").profile, facts("rhel-7.9", A100).profile
+    names, (problem,) = target.stacks_for(request, [bare])
+    assert (names, "tf2.6-cpu-py36-el7.yml as docs" in problem) == ([], True)
+    assert target.stacks_for(request, [bare, with_gpus]) == (["tf2.6-py36"], [])
