@@ -17,7 +17,7 @@ options:
   state:
     description:
       - C(fetched) downloads what is missing or damaged. C(verified) fails when something is. C(served) asks the address C(url) for every artifact.
-        C(absent) removes everything that the manifest lists, and the directories that are empty then; other files stay. C(pruned) removes
+        C(absent) removes what the manifests of all recorded directories list, and directories that are empty then; other files stay. C(pruned) removes
         C(artifacts).
     type: str
     choices: [fetched, verified, served, pruned, absent]
@@ -33,7 +33,6 @@ options:
   login: {description: C(user) and C(password) for that index, type: dict}
   ca: {description: CA bundle of the hosts for an address with https; the system's without it; with C(served), type: path}
   log: {description: File that tells how far the downloads are, type: path}
-  keep_root: {description: "With C(absent), whether the directory itself stays", type: bool, default: false}
   timeout: {description: Seconds after which the downloads are given up; what is there stays, type: int, default: 10800}
 """
 
@@ -55,6 +54,7 @@ import time
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.hadoop_dl_host import (
+    ledger,
     mirror_files,
     mirror_index,
     mirror_prune,
@@ -83,8 +83,9 @@ def work(module):
     artifacts = mirror_files.unique(params["artifacts"])
     result = {"changed": False, "fetched": [], "missing": {}}
     if params["state"] == "absent":
-        removed = mirror_removal.remove(params["root"], params["keep_root"], module.check_mode)
-        return {"changed": bool(removed), "fetched": [], "missing": {}}
+        places = ledger.rows("mirror", kind="place")
+        removed = [mirror_removal.remove(row["path"], row["existed"], module.check_mode) for row in places]
+        return dict(result, changed=any(removed))
     if params["state"] == "pruned":
         pruned_paths = mirror_prune.prune(params["root"], artifacts, module.check_mode)
         listing = "".join(path + "\n" for path in pruned_paths)
@@ -163,7 +164,6 @@ def main():
             "login": {"type": "dict", "no_log": True},
             "ca": {"type": "path"},
             "log": {"type": "path"},
-            "keep_root": {"type": "bool", "default": False},
             "timeout": {"type": "int", "default": 10800},
         },
         required_if=[("state", "served", ["url"])],

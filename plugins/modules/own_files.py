@@ -18,6 +18,12 @@ description:
 options:
   component: {description: Whose ledger has the rows, type: str, required: true}
   paths: {description: Files and links and units and directories that only this component uses, type: list, elements: path, default: []}
+  accounts: {description: Accounts that the role creates. One that was there before stays, type: list, elements: str, default: []}
+  places:
+    description: Directories that list what the role put there. Their rows stay until the component is removed, and the role removes the contents before.
+    type: list
+    elements: path
+    default: []
   state:
     description: The component has C(exact)ly these paths; these are C(added) to those that it has; or these alone become C(absent).
     type: str
@@ -39,6 +45,7 @@ removed: {description: "Paths that were removed (in check mode, would be)", type
 
 import glob
 import os
+import pwd
 import shutil
 
 from ansible.module_utils.basic import AnsibleModule
@@ -48,7 +55,7 @@ from ansible.module_utils.hadoop_dl_host.ledger import Ledger, Unreadable
 
 UNITS = "/systemd/system"
 DIRECTORIES = ("bin", "downloads", "envs", "etc", "jars", "spark", "state", room.RESERVE)
-SECONDS = 120  # for systemd
+SECONDS = 120  # for systemd and userdel
 
 
 class Refused(Exception):
@@ -61,6 +68,24 @@ def row_of(path, paths, root):
     ]
     is_link = same_name and not path.startswith(root + "/")
     return dict({"kind": "own", "path": path}, **({"link": same_name[0]} if is_link else {}))
+
+
+def has_account(name):
+    try:
+        return bool(pwd.getpwnam(name))
+    except KeyError:
+        return False
+
+
+def requested(params, old_rows, root):
+    """The rows of what is requested; what was there before an account or a place is known from its first row."""
+    known_rows = dict((row["path"], row) for row in old_rows)
+    rows = [{"kind": "place", "path": path, "existed": os.path.isdir(path)} for path in params["places"]]
+    rows += [{"kind": "account", "path": name, "existed": has_account(name)} for name in params["accounts"]]
+    rows = [known_rows.get(row["path"], row) for row in rows]
+    if params["paths"]:
+        rows = [row for row in old_rows if row["kind"] == "place" and row not in rows] + rows
+    return rows + [row_of(path, params["paths"], root) for path in params["paths"]]
 
 
 def occupant(path):
@@ -84,16 +109,16 @@ def missing_links(rows):
 
 
 def is_present(row):
-    """Whether the path is there and, for a link, is this project's."""
+    """Whether the path is there and, for a link, is this project's; or the account, if it was not there before."""
+    if row["kind"] != "own":
+        return row["kind"] == "account" and not row["existed"] and has_account(row["path"])
     return os.path.lexists(row["path"]) and ("link" not in row or occupant(row["path"]) == "a link to " + row["link"])
 
 
-def systemctl(*words):
-    answer = processes.run(["systemctl"] + list(words), SECONDS)
+def command(*words):
+    answer = processes.run(list(words), SECONDS)
     if answer.problem:
-        raise Refused(
-            "`systemctl %s` must work, but %s. Solve that, and run this again." % (" ".join(words), answer.problem)
-        )
+        raise Refused("`%s` must work, but %s. Solve that, and run this again." % (" ".join(words), answer.problem))
 
 
 def drafts(path, root):
@@ -112,19 +137,23 @@ def remove(path):
 
 def undo(rows, root):
     for row in rows:
+        if row["kind"] == "account" and is_present(row):
+            command("userdel", row["path"])
+        if row["kind"] != "own":
+            continue
         if is_present(row) and os.path.dirname(row["path"]).endswith(UNITS):
-            systemctl("disable", "--now", os.path.basename(row["path"]))
+            command("systemctl", "disable", "--now", os.path.basename(row["path"]))
         for path in drafts(row["path"], root) + ([row["path"]] if is_present(row) else []):
             remove(path)
     if any(UNITS + "/" in row["path"] for row in rows):
-        systemctl("daemon-reload")  # also if a run was killed after the last file
+        command("systemctl", "daemon-reload")  # also if a run was killed after the last file
 
 
 def work(module, component, root):
     ledger, paths, state = Ledger(component, root, own=True), module.params["paths"], module.params["state"]
-    rows = [row_of(path, paths, root) for path in paths]
+    rows = requested(module.params, ledger.rows, root)
     links = missing_links(rows) if state != "absent" else []
-    old_rows = [row for row in ledger.rows if row["path"] not in paths]
+    old_rows = [row for row in ledger.rows if row not in rows and row["path"] not in paths]
     if state == "added":
         rows, old_rows = old_rows + rows, []
     elif state == "absent":
@@ -144,7 +173,8 @@ def work(module, component, root):
             ledger.content.pop("digest", None)
         if old_rows or leaves:
             ledger.write(rows)
-    gone = [row["path"] for row in old_rows] + [ledger.path] * has_nothing  # file_keys may have removed the ledger
+    gone = [row["path"] for row in old_rows if row["kind"] == "own"]
+    gone += [ledger.path] * has_nothing  # file_keys may have removed it
     return {"changed": bool(links or removed_paths or leaves), "removed": removed_paths}, gone
 
 
@@ -160,6 +190,8 @@ def main():
         argument_spec={
             "component": {"type": "str", "required": True},
             "paths": {"type": "list", "elements": "path", "default": []},
+            "accounts": {"type": "list", "elements": "str", "default": []},
+            "places": {"type": "list", "elements": "path", "default": []},
             "state": {"type": "str", "choices": ["exact", "added", "absent"], "default": "exact"},
             "root": {"type": "path", "default": "/opt/deeplearning"},
         },

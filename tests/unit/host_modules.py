@@ -40,6 +40,6 @@ def run(name: str, /, **arguments: Any) -> dict[str, Any]:
 
 def has(**more: Any) -> dict[str, Any]:
     """What a host answers that has this and nothing else."""
-    lists = dict.fromkeys(("environments", "container_runtime", "build", "stays", "users"), [])
-    parts = dict.fromkeys(("yarn_gpu", "cdsw", "gpu", "bazel", "mirror", "applications"), {})
+    lists = dict.fromkeys(("environments", "container_runtime", "build", "mirror", "stays", "users"), [])
+    parts = dict.fromkeys(("yarn_gpu", "cdsw", "gpu", "bazel", "applications"), {})
     return {**lists, **parts, "hdfs": {"files": [], "directories": [], "user": ""}, **more}

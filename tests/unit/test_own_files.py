@@ -13,6 +13,7 @@ from ansible.module_utils.hadoop_dl_host import earlier_records, ledger
 from environments import Module
 
 COMPONENT = "tensorflowonspark"
+NOTHING: dict[str, Any] = {"paths": [], "accounts": [], "places": [], "state": "exact"}
 
 
 @pytest.fixture
@@ -99,6 +100,33 @@ def test_what_this_project_did_not_create_is_refused_and_stays(root: Path, kind:
     assert path.is_symlink() or path.exists()
 
 
+def test_an_account_goes_and_a_place_is_known_until_the_component_goes(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Unless they were there before: what the first run found counts, also if the directory changes."""
+    commands: list[tuple[str, ...]] = []
+    accounts = {"site"}
+    monkeypatch.setattr(own_files, "has_account", lambda name: name in accounts)
+    monkeypatch.setattr(own_files, "command", lambda *words: commands.append(words) or accounts.discard(words[1]))
+    old, new = root.parent / "old", root.parent / "new"
+    old.mkdir()
+
+    def change(**requested: list[str]) -> bool:
+        return bool(own_files.work(Module({**NOTHING, **requested}, False), "mirror", str(root))[0]["changed"])
+
+    (root / "state").mkdir(parents=True)
+    log = str(root.parent / "log")
+    for place in (old, new):
+        change(paths=[log], accounts=["site", "mirror"], places=[str(place)])
+        accounts.add("mirror")
+    new.mkdir()
+    places = {row["path"]: row["existed"] for row in ledger.rows("mirror", str(root), "place")}
+    assert places == {str(old): True, str(new): False}
+    assert (change(), commands, accounts) == (True, [("userdel", "mirror")], {"site"})
+    assert (old.is_dir(), new.is_dir()) == (True, True)
+    assert change() is False
+
+
 class Killed(BaseException):
     pass
 
@@ -113,14 +141,15 @@ def test_a_removal_that_is_killed_anywhere_continues(root: Path, monkeypatch: py
     """Units are stopped before their files go, and systemd forgets them, also if the first run was killed between two steps."""
     calls: list[tuple[str, ...]] = []
 
-    def systemctl(*words: str) -> None:
+    def command(program: str, *words: str) -> None:
+        assert program == "systemctl"
         if len(calls) == call:
             calls.append(("killed",))
             raise Killed
         calls.append(words)
 
-    monkeypatch.setattr(own_files, "systemctl", systemctl)
-    parameters = {"paths": units(root), "state": "exact"}
+    monkeypatch.setattr(own_files, "command", command)
+    parameters = {**NOTHING, "paths": units(root)}
     own_files.work(Module(parameters, False), "tensorboard", str(root))
     for path in map(Path, units(root)):
         path.write_text("")
@@ -144,7 +173,7 @@ def test_a_killed_installation_has_its_rows(root: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(own_files.whole_files, "make_directory", lambda path: killed(path) if "bin" in path else None)
     (root / "state").mkdir(parents=True)
     with pytest.raises(Killed):
-        own_files.work(Module({"paths": paths_of(root), "state": "exact"}, False), COMPONENT, str(root))
+        own_files.work(Module({**NOTHING, "paths": paths_of(root)}, False), COMPONENT, str(root))
     assert [row["path"] for row in ledger.rows(COMPONENT, str(root), "own")] == paths_of(root)
 
 
@@ -152,7 +181,7 @@ def test_a_unit_that_does_not_stop_is_named(monkeypatch: pytest.MonkeyPatch) -> 
     answer = own_files.processes.Answer(1, "", "", False, "it ended with status 1")
     monkeypatch.setattr(own_files.processes, "run", lambda argv, seconds: answer)
     with pytest.raises(own_files.Refused, match="`systemctl disable --now a.service` must work, but it ended"):
-        own_files.systemctl("disable", "--now", "a.service")
+        own_files.command("systemctl", "disable", "--now", "a.service")
 
 
 def test_own_files_of_release_0_2_are_known_by_their_names(tmp_path: Path) -> None:
@@ -164,9 +193,15 @@ def test_own_files_of_release_0_2_are_known_by_their_names(tmp_path: Path) -> No
     (system / "usr/local/bin").mkdir(parents=True)
     (system / "usr/local/bin/gpu-check").symlink_to(root / "bin/gpu-check")
     (system / "etc/pip.conf").symlink_to("/etc/site/pip.conf")
+    (root / "etc").mkdir()
+    (root / "etc/mirror.json").write_text('{"roots": {"/a": true}, "user_existed": false}')
     own = {name: earlier_records.own_rows(name, str(root), str(system)) for name in earlier_records.OWN}
     assert [row["path"] for row in own["gpu_check"]] == [
         str(root / "bin/gpu-check"),
         str(system / "usr/local/bin/gpu-check"),
     ]
-    assert [len(own[name]) for name in ("tensorboard", "deeplearning_command", "mirror")] == [1, 0, 0]
+    assert [len(own[name]) for name in ("tensorboard", "deeplearning_command", "mirror")] == [1, 0, 3]
+    assert own["mirror"][:2] == [
+        {"kind": "place", "path": "/a", "existed": True},
+        {"kind": "account", "path": "deeplearning-mirror", "existed": False},
+    ]

@@ -145,10 +145,10 @@ def test_a_host_is_read_by_its_records(tmp_path: Path) -> None:
     (root / "etc/nvidia-driver-leaving").write_text("")  # all that a killed removal left
     (root / "etc/gpu-check-cuda.json").write_text(json.dumps({"cuda": ["8.0", "12.2"]}))
     (root / "state/nccl.json").write_text("torn {")
-    (root / "etc/mirror.json").write_text(json.dumps({"roots": {"/data/mirror": False}}))
+    (root / "etc/mirror.json").write_text(json.dumps({"roots": {"/data/mirror": False}, "user_existed": False}))
     host = removal_reader.Removal(str(root), bazel_root=str(tmp_path / "bazel"), system=str(system))
     assert host.gpu() == {"cuda": "CUDA 12.2 8.0", "nccl": "NCCL", "nvidia_driver": "driver"}
-    assert host.mirror()["before"]["roots"] == {"/data/mirror": False}
+    assert host.mirror() == ["/data/mirror (0 files)", str(root / "etc/mirror.json")]
     assert (host.bazel(), host.environments(), host.stays()) == ({}, [], [])
 
 
@@ -454,10 +454,7 @@ def test_what_a_host_names_writes_no_line_and_moves_no_cursor() -> None:
     [
         *({"users": users} for users in ([{"pid": "7", "user": "a", "command": "b"}], ["abc"], {"a": 1}, None)),
         *({"cdsw": cdsw} for cdsw in ({"kind": "rpm"}, {**CDSW, "sessions": "2"}, {**CDSW, "release": "1\n2"}, 7)),
-        *(
-            {"mirror": mirror}
-            for mirror in ({"before": {}}, {"before": {"roots": {"x": True}}, "files": [], "parts": []})
-        ),
+        *({"mirror": mirror} for mirror in ({"before": {}}, [7])),
         *({"gpu": {"cuda": 7}}, {"applications": []}, {"stays": [None]}, {"environments": None}, {"hdfs": {}}),
     ],
 )

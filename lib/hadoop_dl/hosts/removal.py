@@ -101,23 +101,6 @@ class Bazel:
 
 
 @dataclass(frozen=True)
-class Roots:
-    roots: Mapping[Path, bool]
-
-
-@dataclass(frozen=True)
-class Mirror:
-    before: Roots
-    files: tuple[Number, ...]
-    parts: tuple[Cell, ...]
-
-    @property
-    def text(self) -> str:
-        counted = zip(sorted(self.before.roots), self.files, strict=False)
-        return ", ".join([*(f"{root} ({files} files)" for root, files in counted), *self.parts]) or "its receipt"
-
-
-@dataclass(frozen=True)
 class User:
     """A process that uses something of this project; its title is whatever its owner wrote there."""
 
@@ -138,7 +121,7 @@ class Answer:
     container_runtime: tuple[Cell, ...]
     build: tuple[Cell, ...]
     bazel: Bazel | None
-    mirror: Mirror | None
+    mirror: tuple[Cell, ...]
     stays: tuple[Cell, ...]
     users: tuple[User, ...]
     applications: Mapping[Line, Cell]

@@ -3,7 +3,7 @@
 
 etc/yarn_gpu.json, etc/cdsw.json with its copy .previous, etc/daemon.json with its copy .before. The first change of the ledger replaces them.
 .sha256 and .sizes.json in a directory that came from an archive. The module placed_tree replaces them.
-Own files had no record: their names tell.
+etc/mirror.json, and which directories and which account the host had before the mirror. Own files had no record: their names tell.
 """
 
 from __future__ import absolute_import, division, print_function
@@ -44,6 +44,7 @@ OWN = {
     "nccl": ("{root}/etc/gpu-check-nccl.json",),
     "container_runtime": ("{root}/etc/container_runtime.json",),
     "mirror": (
+        "{root}/etc/mirror.json",
         "/var/log/deeplearning-mirror.log",
         "/etc/deeplearning-mirror",
         "/usr/local/lib/deeplearning-mirror",
@@ -69,7 +70,7 @@ def are_present(component, root, system=""):
 
 def own_rows(component, root, system=""):
     """The own files that a component has on this host. A link to something else is not this project's."""
-    ledger_rows = []
+    ledger_rows = mirror_rows(root) if component == "mirror" else []
     for pattern in OWN.get(component, ()):
         for path in sorted(glob.glob(pattern.replace("{root}", root) if "{root}" in pattern else system + pattern)):
             row = {"kind": "own", "path": path}
@@ -78,6 +79,18 @@ def own_rows(component, root, system=""):
             if row.get("link", root + "/").startswith(root + "/"):
                 ledger_rows.append(row)
     return ledger_rows
+
+
+def mirror_rows(root):
+    """The directories that the mirror ever served, and its account."""
+    try:
+        record = json.loads(text(os.path.join(root, "etc", "mirror.json")) or "{}")
+        ledger_rows = [
+            {"kind": "place", "path": path, "existed": record["roots"][path]} for path in sorted(record["roots"])
+        ]
+        return ledger_rows + [{"kind": "account", "path": "deeplearning-mirror", "existed": record["user_existed"]}]
+    except (ValueError, KeyError, TypeError):
+        return []
 
 
 def remove(component, root):

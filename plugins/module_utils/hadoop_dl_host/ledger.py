@@ -7,6 +7,7 @@ A row is written before its change, so a killed run leaves at most a row without
   {"kind": "file", "path", "before", "sha256"}                       a file that was created (before: null), or its text before
   {"kind": "restart", "services", "pending"}                         what runs with these keys
   {"kind": "own", "path", "link"}                                    a file, unit or directory that only this component has; a link: its target
+  {"kind": "account" or "place", "path", "existed"}                  an account; a directory that lists by itself what this component put there
 The receipt of the component (module receipt) is in the same file.
 """
 
@@ -18,6 +19,7 @@ import os
 from . import earlier_records, whole_files
 
 ROOT = "/opt/deeplearning"
+OWN = ("own", "account", "place")
 
 
 class Unreadable(ValueError):
@@ -46,8 +48,8 @@ class Ledger(object):
         self.path = os.path.join(root, "state", component + ".json")
         self.content = read(self.path)
         rows = self.content.get("rows") or []
-        own_rows = [row for row in rows if row["kind"] == "own"] or earlier_records.own_rows(component, root)
-        key_rows = [row for row in rows if row["kind"] != "own"] or earlier_records.rows(component, root, read)
+        own_rows = [row for row in rows if row["kind"] in OWN] or earlier_records.own_rows(component, root)
+        key_rows = [row for row in rows if row["kind"] not in OWN] or earlier_records.rows(component, root, read)
         self.rows, self.others = (own_rows, key_rows) if own else (key_rows, own_rows)
 
     def write(self, rows):
@@ -59,10 +61,10 @@ class Ledger(object):
         earlier_records.remove(self.component, self.root)
 
 
-def rows(component, root, kind="key"):
+def rows(component, root=ROOT, kind="key"):
     """The rows of one kind, for those who only read; a torn ledger has none."""
     try:
-        return [row for row in Ledger(component, root, own=kind == "own").rows if row["kind"] == kind]
+        return [row for row in Ledger(component, root, own=kind in OWN).rows if row["kind"] == kind]
     except (ValueError, TypeError, KeyError, AttributeError):
         return []
 

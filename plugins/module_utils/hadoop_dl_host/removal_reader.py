@@ -163,18 +163,14 @@ class Removal(object):
         return {"versions": sorted(managed_versions), "package": package}
 
     def mirror(self):
-        """Where the mirror's files are, by its record, its unit or its receipt; empty if this host has no mirror."""
-        record = read_json(os.path.join(self.root, "etc", "mirror.json"))
-        roots = record.get("roots") or {}
-        parts = [row["path"] for row in ledger.rows("mirror", self.root, "own") if os.path.lexists(row["path"])]
-        if not (roots or self.has("mirror")):
-            return {}
-        artifacts = [read_json(os.path.join(root, "manifest.json")).get("artifacts") or {} for root in sorted(roots)]
-        return {
-            "before": {"roots": roots, "user_existed": bool(record.get("user_existed", False))},
-            "files": [len(rows) for rows in artifacts],
-            "parts": parts,
-        }
+        """The directories of the mirror, by its ledger, and its own files."""
+        if not self.has("mirror"):
+            return []
+        roots = [row["path"] for row in ledger.rows("mirror", self.root, "place")]
+        manifests = [(root, read_json(os.path.join(root, "manifest.json"))) for root in roots]
+        lines = ["%s (%d files)" % (root, len(manifest.get("artifacts") or {})) for root, manifest in manifests]
+        own_paths = [row["path"] for row in ledger.rows("mirror", self.root, "own")]
+        return lines + own_entries.present(own_paths) or ["its receipt"]
 
     def stays(self):
         """What is in the directories of this project and is not managed by it, and engine images, by their archives or their record."""

@@ -102,7 +102,7 @@ REMOVAL = {
     "container_runtime": [],
     "environments": ["e"],
     "gpu": {},
-    "mirror": {},
+    "mirror": [],
     "parts": ["environments"],
     "stays": [],
     "users": [],
