@@ -405,21 +405,6 @@ def test_a_tag_is_a_part_and_nothing_is_left_on_any_host(cluster: Path) -> None:
     assert "REMOVE: 0 of 2 hosts have something to remove." in output
 
 
-@pytest.mark.parametrize(
-    ("options", "code", "words"),
-    [
-        ((), 2, "run the same command with -e remove_confirmed=true. No host was changed."),
-        (("--check",), 0, f"environments {NAME} (active)"),
-    ],
-)
-def test_without_a_confirmation_all_stays(cluster: Path, options: tuple[str, ...], code: int, words: str) -> None:
-    before = listing(cluster / "data1")
-    status, output = play(cluster, *options)
-    assert status == code, output
-    assert words in output
-    assert listing(cluster / "data1") == before
-
-
 def test_an_unreachable_host_is_named_and_keeps_what_it_has(cluster: Path) -> None:
     ansible_programs.change_host(cluster / "hosts.yml", "edge1", ansible_programs.UNREACHABLE)
     code, output = play(cluster, "-e", "remove_confirmed=true")
