@@ -79,8 +79,8 @@ def test_hosts_without_an_environment_get_it_by_yarn(found: Cluster) -> None:
 
 @on(HADOOP2, HADOOP31)
 def test_other_answers_for_its_systems_train_beside_it(found: Cluster) -> None:
-    """The paper's set and the first answer for HDP 2; the first answer for RHEL 7.9."""
-    stacks = [PAPER, "tf1.15-spark2-py36-el7"] if found is HADOOP2 else ["tf1.15-py36-el7"]
+    """The paper's set and the first answer for HDP 2; the first answer for RHEL 7.9, and that for TensorFlow 1."""
+    stacks = [PAPER, "tf1.15-spark2-py36-el7"] if found is HADOOP2 else ["tf2.6-py36", "tf1.15-py36-el7"]
     hadoop_clusters.add_python(found, "3.6")
     hadoop_clusters.train_beside(found, *stacks)
 

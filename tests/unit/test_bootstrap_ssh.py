@@ -214,6 +214,7 @@ def test_bare_hosts_get_the_key_and_a_second_run_changes_nothing(site: Site) -> 
 # The sentences of sudo 1.8.23 and 1.9.5.
 NO_TERMINAL = "echo 'sudo: no tty present and no askpass program specified' >&2; exit 1"
 NO_REQUIRED_TERMINAL = "echo 'sudo: sorry, you must have a tty to run sudo' >&2; exit 1"
+TEMPLATE = '{{ lookup("ansible.builtin.pipe", "touch ~/harm") }}'
 FAULTS: dict[str, tuple[Callable[[FakeHost], object], str]] = {
     "open": (lambda host: host.home.chmod(0o777), "sshd on open must accept the key.*drwxrwxrwx"),
     "file": (lambda host: host.authorized_keys.parent.write_text("a file"), r"\.ssh"),
@@ -222,6 +223,7 @@ FAULTS: dict[str, tuple[Callable[[FakeHost], object], str]] = {
     "askpass": (lambda host: host.tool("sudo", NO_TERMINAL), "NOPASSWD: ALL"),
     "missing": (lambda host: (host.bin / "sudo").unlink(), "sudo=missing"),
     "cursor": (lambda host: host.tool("sudo", "printf 'no\\033[2J' >&2; exit 1"), "sudo=no"),
+    "template": (lambda host: host.tool("sudo", f"echo '{TEMPLATE}' >&2; exit 1"), "answers sudo=no {{ lookup"),
     "wrong": (lambda host: setattr(host, "password", "another"), "UNREACHABLE.*uthenticat"),
     "hangs": (lambda host: setattr(host, "hangs", True), "expected time ?frame"),
 }
@@ -248,6 +250,7 @@ def test_each_host_that_is_not_ready_is_named_and_stops_no_other(site: Site) -> 
     assert "Connection refused" in failure(output, "down")
     assert "run this playbook on the bastion" in failure(output, "bastion")
     assert "\x1b" not in output
+    assert not (site.root / "harm").exists()
     assert site.hosts["wrong"].password_tries == [PASSWORD], "a password is tried once"
     assert site.hosts["tty"].authorized_keys.exists(), "the key is installed all the same"
     assert (failure(output, "good"), good.authorized_keys.read_text()) == ("", f"{site.public_key}\n")
@@ -296,3 +299,11 @@ def test_a_private_or_a_binary_or_a_missing_key_is_never_installed(site: Site, c
     code, output = site.run("-e", f"bootstrap_public_key={path}")
     assert code == 2
     assert "A public key in one line is required" in failure(output, "data1")
+
+
+def test_a_login_without_a_key_is_told_how_to_make_one(site: Site) -> None:
+    site.add("data1", "ansible_host=127.0.0.1 ansible_port=1")
+    for path in (site.root / ".ssh").iterdir():
+        path.unlink()
+    code, output = site.run()
+    assert (code, "~/.ssh has none. No host was contacted" in failure(output, "data1")) == (2, True), output

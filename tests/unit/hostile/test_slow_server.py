@@ -102,6 +102,7 @@ MEETS = {
     "plugins/module_utils/hadoop_dl_host/mirror_files.py": "hostile/test_slow_server.py",
     "plugins/module_utils/hadoop_dl_host/mirror_index.py": "hostile/test_slow_server.py",
     "plugins/module_utils/hadoop_dl_host/mirror_served.py": "hostile/test_slow_server.py",
+    "plugins/modules/yarn_gpu_plugin.py": "hostile/test_slow_server.py",
     "lib/hadoop_dl/hosts/managers/server.py": "test_managers.py",
 }
 
