@@ -127,15 +127,15 @@ PLACES = runpy.run_path(str(images.REPOSITORY / "tests/e2e/test_submit.py"))["PL
 ENVIRONMENTS, ASIDE = "/opt/deeplearning/envs", "/opt/deeplearning/aside"
 TRAIN = """
 exec 2>&1; set -e; cd digits; home=hdfs:///user/analyst
-train=$(tfos-submit --local choose.py tensorflow)
-tfos-submit OPTIONS --deploy-mode MODE --memory 2g --timeout 600 --py-files digits.py,job.py,storage.py --result result.json \
+train=$(tfos-submit STACK --local choose.py tensorflow)
+tfos-submit STACK OPTIONS --deploy-mode MODE --memory 2g --timeout 600 --py-files digits.py,job.py,storage.py --result result.json \
     "$train" --data $home/digits --output $home/trained-MODE --input-mode tensorflow --num-gpus 0 --minimum-accuracy 0.95 --result result.json
 """
 
 
-def train(found: cluster.Cluster, mode: str, options: str = "") -> str:
+def train(found: cluster.Cluster, mode: str, options: str = "", stack: str = "") -> str:
     """What was said while TensorFlow read the digits from HDFS. The driver is on the edge node, or on a data node."""
-    script = TRAIN.replace("OPTIONS", options).replace("MODE", mode)
+    script = TRAIN.replace("STACK", stack).replace("OPTIONS", options).replace("MODE", mode)
     output = nodes.execute(found.container("edge1"), "su", "-", "analyst", "-c", script, check=False)
     assert 'RESULT {"accuracy": 0.9' in output, output
     return output
@@ -158,7 +158,7 @@ def train_beside(found: cluster.Cluster, *stacks: str) -> None:
     play(found, "site.yml", "-e", json.dumps({"deeplearning_additional_stacks": stacks}))
     for stack in stacks:
         for mode in ("client", "cluster"):
-            train(found, mode, f"--stack {stack}")
+            train(found, mode, stack=f"--stack {stack}")
 
 
 def train_without_environments(found: cluster.Cluster) -> None:

@@ -159,6 +159,27 @@ def test_logs_prints_the_log_and_then_the_first_error(host: SimpleNamespace, pyt
     assert (host.tmp / "yarn.log").read_text() == f"logs -applicationId {NAME}\n"
 
 
+def test_logs_wait_until_yarn_has_those_of_every_host(host: SimpleNamespace) -> None:
+    """A host that is later than the others had no log in the answer, and no error."""
+    manager = Cluster(application(1, "FINISHED", finalStatus="FAILED", logAggregationStatus="RUNNING"))
+    early = ("container_1795503116011_0001_01_000001", "data1", "stderr", "began")
+    yarn_prints(host, collected(early))
+
+    def answer(path: str) -> Any:
+        found = manager.answer(path)
+        if "/apps/" in path and manager.asked.count(path) == 2:
+            manager.known[0]["logAggregationStatus"] = "SUCCEEDED"
+            yarn_prints(
+                host, collected(early, ("container_1795503116011_0001_01_000002", "data2", "stderr", FAILED_LOG))
+            )
+        return found
+
+    host.yarn.answer = answer
+    completed = run(host, "logs", NAME)
+    assert "the first error: container_1795503116011_0001_01_000002 on data2" in completed.error
+    assert "still collects" not in completed.error
+
+
 def test_logs_of_a_success_name_no_error(host: SimpleNamespace) -> None:
     host.yarn.answer = Cluster(application(1, "FINISHED", finalStatus="SUCCEEDED")).answer
     yarn_prints(host, collected(("container_1795503116011_0001_01_000002", "data1", "stderr", FAILED_LOG)))

@@ -10,7 +10,7 @@ from ansible.module_utils.hadoop_dl_host.text_columns import columns, write
 
 from tfos_submit.first_error import errors
 from tfos_submit.hints import say_causes
-from tfos_submit.logs import NO_LOGS, collected_logs, live_logs
+from tfos_submit.logs import NO_LOGS, live_logs
 from tfos_submit.outcome import FAILED, OK, say
 from tfos_submit.waiting import waits
 from tfos_submit.yarn import ENDED, WAITING, gpus_of, number
@@ -66,6 +66,17 @@ def age(seconds):
     return "%dh%02dm" % (hours, minutes % 60) if hours else "%dm" % minutes if minutes else "%ds" % seconds
 
 
+def when_collected(manager, application):
+    """The application once YARN has collected the logs of every host, which takes a few seconds after its end."""
+    for _ in range(6):
+        if application.get("state") not in ENDED or application.get("logAggregationStatus") not in COLLECTING:
+            return application
+        time.sleep(PAUSE)
+        application = manager.named(application["id"]) or application
+    say("YARN still collects the logs of %s: those of some hosts may be missing." % application.get("id"))
+    return application
+
+
 def logs(options, manager, yarn, user):
     """Print an application's log, then what it means unless its script succeeded. Returns the exit status."""
     name = options.application
@@ -73,10 +84,8 @@ def logs(options, manager, yarn, user):
     if waits(application):
         say("%s waits in queue %s (%s) and has no logs yet." % (name, application.get("queue"), application["state"]))
         return FAILED
-    if application.get("state") in ENDED and application.get("logAggregationStatus") in COLLECTING:
-        text = collected_logs(yarn, name, PAUSE)
-    else:
-        text = yarn.logs(name)
+    application = when_collected(manager, application)
+    text = yarn.logs(name)
     runs = bool(application) and application.get("state") not in ENDED
     if runs and "LogType" not in text:  # before Hadoop 3, `yarn logs` has those of ended applications only
         text = live_logs(manager, name)
