@@ -18,7 +18,6 @@ SET_BY_PLAYBOOKS = {
     "tensorflowonspark_root",
     "tensorflowonspark_directory",
     "deeplearning_command_root",
-    "hadoop_client_root",
 }
 
 
