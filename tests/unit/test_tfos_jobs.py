@@ -180,6 +180,17 @@ def test_logs_wait_until_yarn_has_those_of_every_host(host: SimpleNamespace) -> 
     assert "still collects" not in completed.error
 
 
+def test_logs_that_stay_incomplete_are_printed_and_said_to_be_so(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The ResourceManager may stop answering meanwhile: the application stays as it was known."""
+    job = application(1, "FINISHED", logAggregationStatus="RUNNING")
+    monkeypatch.setattr(applications.time, "sleep", lambda seconds: None)
+    for answer in (job, {}):
+        assert applications.when_collected(SimpleNamespace(named=lambda name, found=answer: found), job) == job
+        assert f"YARN still collects the logs of {NAME}: those of some hosts may be missing." in capsys.readouterr().err
+
+
 def test_logs_of_a_success_name_no_error(host: SimpleNamespace) -> None:
     host.yarn.answer = Cluster(application(1, "FINISHED", finalStatus="SUCCEEDED")).answer
     yarn_prints(host, collected(("container_1795503116011_0001_01_000002", "data1", "stderr", FAILED_LOG)))

@@ -233,12 +233,8 @@ def judge(request: Stack | Json, profile: HostProfile) -> Json:
                 form: [fit.name for fit in named_stacks.ordered(compat, request, profile, fits, bare=form == "cpu")]
                 for form in ("gpu", "cpu")
             }
-            cpu_problems = []
-            if profile.gpus == ():
-                cuda = {fit.name for fit in fits if "cuda" in fit.stack.data}
-                names["cpu"] = [name for name in names["cpu"] if name not in cuda]
-                if not names["cpu"]:  # a cluster without any GPU gets this sentence
-                    cpu_problems = resolver.unmet({**request, "gpu": "none"}, host, compat).problems
+            needed = not (profile.gpus or names["cpu"])  # a cluster without any GPU gets these
+            cpu_problems = resolver.unmet({**request, "gpu": "none"}, host, compat).problems if needed else []
             pythons = {fit.name: named_stacks.pythons_for(fit.stack, all_items) for fit in fits}
             drivers = {fit.name: fit.driver for fit in fits}
             return {

@@ -325,8 +325,7 @@ def candidates(compat: Compat, request: Mapping[str, Any], host: HostProfile | N
 def fitting(compat: Compat, request: Mapping[str, Any], host: HostProfile | None) -> list[Candidate]:
     """The named stacks that meet a request on a host, the best first. resolve and the plan both take this order."""
     bare = host is not None and host.gpus == ()
-    fits = ordered(compat, request, host, candidates(compat, request, host), bare)
-    return [fit for fit in fits if not (bare and "cuda" in fit.stack.data)]
+    return ordered(compat, request, host, candidates(compat, request, host), bare)
 
 
 def ordered(
@@ -334,7 +333,7 @@ def ordered(
 ) -> list[Candidate]:
     """Candidates, the best first.
 
-    With a lock before without, a prebuilt TensorFlow before a build, the form for the GPUs (`bare`: that for none) before the
+    bare: only those for hosts without GPUs. With a lock before without, a prebuilt TensorFlow before a build, the form for the GPUs before the
     other, one for the driver that runs before one that needs a newer, no doubt before a doubt, a Python that the host or its operating system has before another, on a Hadoop
     cluster one that reads HDFS before one that does not, with TensorFlowOnSpark before without, a Spark that was run on the Hadoop before another, then the newest, and with the CUDA that TensorFlow was tested with before another.
     """
@@ -348,7 +347,7 @@ def ordered(
         return (
             candidate.lock is None,
             content["tensorflow_source"] == "built",
-            ("cuda" in content) is bare,
+            "cuda" not in content,
             candidate.needs_newer_driver,
             candidate.doubtful,
             host_pythons is not None and candidate.python not in host_pythons,
@@ -361,4 +360,4 @@ def ordered(
             candidate.name,
         )
 
-    return sorted(fits, key=rank)
+    return sorted((fit for fit in fits if not (bare and "cuda" in fit.stack.data)), key=rank)
