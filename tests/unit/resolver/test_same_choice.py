@@ -96,3 +96,27 @@ def test_a_cluster_without_gpus_gets_no_stack_for_gpus() -> None:
     names, (problem,) = target.stacks_for(request, [bare])
     assert (names, "tf2.6-cpu-py36-el7.yml as docs" in problem) == ([], True)
     assert target.stacks_for(request, [bare, with_gpus]) == (["tf2.6-py36"], [])
+
+
+def test_hosts_that_no_one_stack_fits_are_told_which_of_them_prevents_it() -> None:
+    """Each has a stack, but a job needs one environment on all; different drivers on different hosts prevent nothing."""
+
+    def failure(*hosts: tuple[str, str, str, str]) -> str:
+        site = {
+            "deeplearning_request": {"tensorflow": ">=1"},
+            "mirror_url": "http://m:1",
+            "nvidia_license_accepted": True,
+        }
+        made = [
+            invented_hosts.host(name, ("data_nodes",), site, agreement.parts(system, gpu, "cdh-6.3", driver))
+            for name, system, gpu, driver in hosts
+        ]
+        return " ".join(plan.make_plan(made, agreement.REPOSITORY).problems)
+
+    new = [("new0", "rhel-9.4", A100, "535.183.06"), ("new1", "rhel-9.4", A100, "580.65.06")]
+    problems = failure(("old1", "rhel-7.9", "10de:15f8", ""), *new)
+    assert (
+        "no stack meets it on all of them: without old1 there is tf2.17-py311; without new0, new1 there is" in problems
+    )
+    assert "Give all of them the same" not in problems
+    assert failure(*new) == ""
