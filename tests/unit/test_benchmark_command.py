@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import pwd
 import shutil
 import subprocess
 import sys
@@ -16,12 +15,8 @@ import pytest
 from deeplearning_command import benchmark
 from deeplearning_edge import NEW, command, interrupted
 from deeplearning_edge import run as run_command
-from python_files import write_script
 
 from hadoop_dl.cli import cdsw_project
-from hadoop_dl.data import typed
-from hadoop_dl.hosts import benchmark as benchmark_of_hosts
-from hadoop_dl.hosts import host_script
 
 # A TensorFlow whose networks are the names of their layers. 32 samples take 4 ms on the CPU. A GPU takes 1 ms for
 # any batch and 1 ms more for each 256 samples. The first batch of a size is slow. TF_FAILS: a layer, a device, what happens.
@@ -230,58 +225,3 @@ def test_the_bars_are_comparable_between_hosts() -> None:
     network["measured"] = dict.fromkeys(("cpu", "gpu"), {"batch": 32, "spread": 0.1})
     assert benchmark.line(network).endswith(" " + "#" * 30)
     assert benchmark.line(dict(network, factor=17.0)).endswith(" " + "#" * 8)
-
-
-def test_the_playbooks_script_answers_with_what_the_command_measured_or_why_not(trained: Any, tmp_path: Path) -> None:
-    """Not as root: who built TensorFlow's wheel is not known, and its code would run on every host."""
-    text = f'name=$1\nshift\nexec {trained.program} "$name" --root {trained.root} "$@"'
-    for directory in trained.root.parents[:-2]:
-        directory.chmod(0o711)  # nobody comes through
-    write_script(trained.root / "bin/deeplearning", text)
-    (packages,) = trained.root.glob(f"envs/{NEW}.1/lib/python*/site-packages")
-    python = trained.root / f"envs/{NEW}.1/bin/python"
-    python.unlink()  # it leads to the Python of the tests, which may be in a home that nobody may enter
-    write_script(python, f'PYTHONPATH={packages} exec /usr/bin/python3 "$@"')
-    python.chmod(0o755)
-
-    def ask(root: Path, **variables: str) -> benchmark_of_hosts.Benchmark:
-        script = host_script.benchmark(["lstm"], 1, 100, str(root))
-        environment = {**os.environ, "HOME": str(tmp_path), "TF_GPUS": "1", **variables}
-        words = [sys.executable, "-"]
-        completed = subprocess.run(
-            words, input=script, env=environment, capture_output=True, text=True, check=False, timeout=120
-        )
-        answer = host_script.parse(completed.returncode, completed.stdout, completed.stderr)
-        return typed.read(benchmark_of_hosts.Benchmark, answer)
-
-    report = ask(trained.root)
-    assert not report.unanswered
-    assert (report.environment, benchmark_of_hosts.card(report)) == (NEW, "Tesla P100-PCIE-16GB")
-    (network,) = report.networks
-    assert network.factor is not None
-    assert network.factor > 2
-    me = "__import__('sys').exit(' '.join(map(str, (os.getuid(), os.environ['HOME'], os.environ.get('OF_ROOT')))))"
-    (failed_network,) = ask(trained.root, TF_FAILS=f"LSTM cpu {me}", OF_ROOT="x").networks
-    uid, home, variable = str(failed_network.problem).removeprefix("CPU: ").split()[:3]
-    assert (int(uid), variable) == (pwd.getpwnam("nobody").pw_uid, "None")
-    assert not Path(home).exists()
-    (failed_network,) = ask(trained.root, TF_FAILS="LSTM gpu raise MemoryError('OOM')").networks
-    assert failed_network.problem == "GPU: MemoryError: OOM (exit status 1)"
-    (trained.root / "current").rename(trained.root / "earlier")
-    try:
-        assert "deeplearning benchmark: " in ask(trained.root).unanswered
-    finally:
-        (trained.root / "earlier").rename(trained.root / "current")
-    assert ask(tmp_path).unanswered.endswith("is required, but there is none. Run site.yml first.")
-
-
-def test_a_host_whose_gpus_compute_is_left_alone(trained: Any, tmp_path: Path) -> None:
-    write_script(trained.root / "bin/deeplearning", f"touch {tmp_path}/trained")
-    write_script(tmp_path / "bin/nvidia-smi", "echo 4711, /usr/bin/python")
-    environment = {**os.environ, "PATH": f"{tmp_path}/bin:{os.environ['PATH']}"}
-    script = host_script.benchmark(["lstm"], 1, 100, str(trained.root))
-    completed = subprocess.run(
-        [sys.executable, "-"], input=script, env=environment, capture_output=True, text=True, check=True, timeout=60
-    )
-    assert "its GPUs must be idle, but 1 processes compute there: 4711, /usr/bin/python" in completed.stdout
-    assert not (tmp_path / "trained").exists()

@@ -47,10 +47,3 @@ def test_many_hosts_at_once_must_be_confirmed(tmp_path: Path, options: str, ques
     assert code == (2 if question else 0)
     assert question in output
     assert ("No host was changed." in output) is bool(question)
-
-
-def test_a_benchmark_that_takes_all_cores_must_be_confirmed(tmp_path: Path) -> None:
-    ansible_programs.write_inventory(tmp_path / "hosts.yml", {"data1": "data_nodes"}, {"data1": {}})
-    code, output = ansible_programs.play("-i", tmp_path / "hosts.yml", REPOSITORY / "playbooks/benchmark.yml")
-    assert (code, "1 hosts train at once, with all their cores and GPUs" in output) == (2, True), output
-    assert "Train on the CPU" not in output

@@ -20,8 +20,8 @@ from hadoop_dl.plan import inputs
 
 PLAYBOOKS = sorted((REPOSITORY / "playbooks").glob("*.yml"))
 # The way back and the way out make no plan: they must not wait until the inventory is in order, nor must cards that are measured before anything
-# is installed, or networks on what is installed. A host leaves YARN and comes back whatever is planned. The report makes its own plan, which ends at no problem.
-NO_PLAN = ("accept_gpus", "benchmark", "bootstrap_ssh", "node_maintenance", "remove", "report", "rollback")
+# is installed. A host leaves YARN and comes back whatever is planned. The report makes its own plan, which ends at no problem.
+NO_PLAN = ("accept_gpus", "bootstrap_ssh", "node_maintenance", "remove", "report", "rollback")
 PLAN_FIRST = [path for path in PLAYBOOKS if path.stem not in ("preflight", *NO_PLAN)]
 EXCEPTIONS = ("xception", "Traceback", "NoneType", "TypeError", "AttributeError", "MODULE FAILURE")
 LOCAL = "ansible_connection=local ansible_become=false ansible_python_interpreter=auto_silent"
@@ -102,7 +102,6 @@ OWN = {
     "remove": {**WRONG, "environment_path": None, "remove_confirmed": "perhaps"},
     "rollback": {**WRONG, "rollback_to": "{{ plan.environment }}", "remove_parts": None},
     "accept_gpus": {"gpu_count": "{{ nowhere }}"},
-    "benchmark": {"benchmark_networks": ["vgg"], "benchmark_seconds": 0, "report_directory": 5},
     "bootstrap_ssh": {"assume_yes": "perhaps", "bootstrap_public_key": "id.pub\nrogue"},
     "node_maintenance": {
         **{"environment_root": "/opt", "run_lock_takeover": "flase", "node_maintenance_seconds": "{{ nowhere }}"},
@@ -136,7 +135,7 @@ def test_every_playbook_refuses_wrong_inputs_before_a_task_changes_a_host(path: 
     answer = refused(path)
     assert answer.returncode == 2, answer.stdout + answer.stderr
     output = answer.stdout.replace("data1, cdsw1", "cdsw1, data1")
-    addressed = "data1" if path.stem in ("benchmark", "node_maintenance") else "cdsw1, data1"
+    addressed = "data1" if path.stem == "node_maintenance" else "cdsw1, data1"
     assert [name for name in values_of(path) if f"{addressed}: {name} " not in output] == []
     tasks = re.findall(r"^TASK \[(?:preflight : )?(.+?)\]", answer.stdout, re.MULTILINE)
     assert tasks == (["Read the host", "Plan what must change"] if path in PLAN_FIRST else ["Check the inputs"])

@@ -15,7 +15,6 @@ PLACES = {
     "plugins/modules/environment_seal.py": "environment_imports.runner",  # in a cell
     "plugins/module_utils/hadoop_dl_host/environment_imports.py": "confinement.",  # in a cell
     "roles/verify/files/probe.py": "user=NOBODY",
-    "roles/deeplearning_command/files/benchmark_run.py": "prepare=prepare",  # nobody
     "roles/gpu_check/files/gpu-check/gpu_check/host.py": "def execute_foreign",  # nobody
     "roles/tensorboard/templates/deeplearning-tensorboard.service.j2": "User=",
     # Starts a new tree's Python, which has no wheel yet, and compiles with -S.

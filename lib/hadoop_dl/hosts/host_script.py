@@ -13,13 +13,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ansible.module_utils.hadoop_dl_host import host_lock
-
 from hadoop_dl.data import host_code
 from hadoop_dl.data.terminal import LONGEST, one_line, printable_values
 
 REPORT_READER = host_code.REPOSITORY / "roles/verify/files/report_reader.py"
-BENCHMARK_RUN = host_code.REPOSITORY / "roles/deeplearning_command/files/benchmark_run.py"
 # The first that exists is used: RHEL 8 and 9 have the system's own Python in libexec.
 INTERPRETERS = (
     "/usr/bin/python3",
@@ -86,11 +83,6 @@ def report_reader(names: Sequence[str] = ()) -> str:
 def acceptance(gpu_count: str) -> str:
     """The script that measures what a host's GPUs copy (gpu-check --accept), of which the inventory promises so many."""
     return pack({"gpu_check.acceptance": host_code.GPU_CHECK / "acceptance.py"}, gpu_count)
-
-
-def benchmark(networks: Sequence[str], seconds: int, limit: int, root: str = host_lock.ROOT) -> str:
-    """The script that trains these networks (none: all) for so many seconds each on a host's CPU and GPU; limit: seconds of all together."""
-    return pack({"benchmark_run": BENCHMARK_RUN}, root, list(networks), seconds, limit)
 
 
 def parse(status: int, output: str, error: str) -> dict[str, Any]:

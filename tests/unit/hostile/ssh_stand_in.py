@@ -135,7 +135,7 @@ def arguments(given: list[str]) -> tuple[list[str], str, str]:
 def question(script: str) -> tuple[str, Any]:
     """What the host is asked: a reader, a module with its arguments, or a command ("")."""
     if script.rstrip().rpartition("\n")[2].startswith("module.main("):
-        readers = {"report_reader": "report", "gpu_check.acceptance": "accepted", "benchmark_run": "benchmarked"}
+        readers = {"report_reader": "report", "gpu_check.acceptance": "accepted"}
         return next((kind for name, kind in readers.items() if f"('{name}', " in script), "facts"), None
     module = re.search(r"ansible(?:_collections)?[.\w]*\.modules\.(\w+)", script)
     match = re.search(r"^\s*ANSIBALLZ_PARAMS = (.+)$", script, re.MULTILINE)
@@ -158,7 +158,7 @@ def main(site: str, argv: list[str]) -> int:
     attack = entry.get("attack") if not kind or kind not in content["spared"] else None
     if kind in ("facts", "report"):
         answer = entry["facts"] if kind == "facts" else {"facts": entry["facts"], **content["report"]}
-    elif kind in ("accepted", "benchmarked"):
+    elif kind == "accepted":
         answer = content[kind]
     elif kind:
         answer = {"changed": False, **content["modules"].get(kind, content["else"])}

@@ -12,13 +12,14 @@ import subprocess
 import sys
 import tempfile
 
-from ansible.module_utils.hadoop_dl_host import benchmark_scale, processes
+from ansible.module_utils.hadoop_dl_host import processes
 from ansible.module_utils.hadoop_dl_host.user_environment import HIDDEN, NotReady, program_variables
 
 from deeplearning_command import networks, options, programs, resnet50
 from deeplearning_command.options import FAILED, INTERRUPTED, OK, say, write_result
 
 SECONDS = 20
+BAR = 2.0  # times faster for each #
 START = 600  # seconds in which TensorFlow starts and trains its first batches, on the slowest disk and CPU
 COLUMNS = "%-14s %-15s %-24s %-24s %7s  %s"
 CALL = "import sys; sys.path.insert(0, sys.argv[1]); from deeplearning_command import networks; networks.main(%s)"
@@ -123,10 +124,7 @@ def compare(args, trainer):
     }
     write_result(args.output, report)
     print("%s on %s: %s" % (report["environment"], report["host"], gpus[0] if gpus else "TensorFlow sees no GPU"))
-    print(
-        COLUMNS
-        % ("network", "data", "CPU", "GPU", "factor", "samples/s (batch, spread); # is %dx" % benchmark_scale.BAR)
-    )
+    print(COLUMNS % ("network", "data", "CPU", "GPU", "factor", "samples/s (batch, spread); # is %dx" % BAR))
     for name in args.networks:
         entry = row(name, args.seconds, trainer, gpus)
         report["networks"].append(entry)
@@ -160,5 +158,5 @@ def line(entry):
     numbers = [rate(entry[device], entry["measured"].get(device)) for device in ("cpu", "gpu")]
     factor = "%.1fx" % entry["factor"] if entry["factor"] else "-"
     data_kind = networks.NETWORKS[networks.NAMES.index(entry["network"])][1]
-    last = entry["problem"] or benchmark_scale.bar(entry["factor"] or 0)
+    last = entry["problem"] or "#" * int(round((entry["factor"] or 0) / BAR))
     return (COLUMNS % (entry["network"], data_kind, numbers[0], numbers[1], factor, last)).rstrip()
