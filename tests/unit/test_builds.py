@@ -47,8 +47,8 @@ SITE = {
 def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """inventories/SITE/stacks with a stack whose TensorFlow is built: that of a project's stack, without its wheel."""
     monkeypatch.setattr(stacks, "_site", [])
-    monkeypatch.setattr(target, "keep_verdicts", lambda: None)
-    caches = (target.locked, target.data_digest, stacks._load)
+    target.verdicts.clear()
+    caches = (target.locked, stacks._load)
     for cache in caches:
         cache.cache_clear()
     directory = tmp_path / "stacks"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -308,29 +308,15 @@ def test_a_changed_utility_of_a_program_is_installed_on_hosts(monkeypatch: pytes
     plan_digests.role_digests.cache_clear()
 
 
-@pytest.fixture
-def no_verdicts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
-    """No verdict of an earlier run is known."""
-    monkeypatch.setattr(target, "VERDICTS", tmp_path / "verdicts.json")
-    target.verdicts.cache_clear()
-    yield
-    target.verdicts.cache_clear()
-
-
-@pytest.mark.usefixtures("no_verdicts")
 @pytest.mark.parametrize("count", [10, 40])
-def test_hosts_of_one_kind_are_judged_once_and_the_verdicts_are_written_once(
-    count: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_hosts_of_one_kind_are_judged_once(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     judged: list[object] = []
-    real, written = target.judge, target.os.replace
-    writes: list[object] = []
+    real = target.judge
     monkeypatch.setattr(target, "judge", lambda *given: judged.append(given) or real(*given))
-    monkeypatch.setattr(target.os, "replace", lambda *given: writes.append(given) or written(*given))
     hosts = [make_host(f"data{number}", deeplearning_request={"tensorflow": "1.15"}) for number in range(count)]
-    assert plan.make_plan(hosts, REPOSITORY).problems == []
-    assert len(judged) == 2  # the constraints, and the stack that they mean
-    assert len([call for call in writes if call[1] == target.VERDICTS]) == 1
+    for plans in (1, 2):
+        assert plan.make_plan(hosts, REPOSITORY).problems == []
+        assert len(judged) == 2 * plans  # the constraints, and the stack that they mean; a new plan asks again
 
 
 def test_a_lock_is_read_once_for_all_hosts(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -340,36 +326,6 @@ def test_a_lock_is_read_once_for_all_hosts(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(stacks, "read_lock", lambda *given: reads.append(given) or real(*given))
     plan.make_plan([make_host(f"data{number}") for number in range(10)], REPOSITORY)
     assert len(reads) == 1
-
-
-@pytest.mark.usefixtures("no_verdicts")
-def test_a_verdict_is_kept_and_forgotten_when_the_data_change(monkeypatch: pytest.MonkeyPatch) -> None:
-    calls: list[object] = []
-    monkeypatch.setattr(target, "judge", lambda *given: calls.append(given) or {"problems": [], "warnings": []})
-    for _ in range(2):
-        target.verdict(stacks.load_stack(STACK), invented_hosts.facts(NODE).profile)
-        target.keep_verdicts()
-        target.verdicts.cache_clear()  # as a new run
-    assert len(calls) == 1
-    monkeypatch.setattr(target, "data_digest", lambda: "other data")
-    target.verdict(stacks.load_stack(STACK), invented_hosts.facts(NODE).profile)
-    assert len(calls) == 2
-
-
-def test_a_lock_that_is_made_or_removed_changes_what_verdicts_are_kept_by(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    """A stack with a lock comes before one without: constraints may mean another stack from then on."""
-    monkeypatch.setattr(stacks, "directories", lambda: [tmp_path])
-    (tmp_path / "locks").mkdir()
-    digests = []
-    own_lock, other_lock = (tmp_path / "locks" / name for name in ("ours.txt", "other.txt"))
-    for change in (lambda: None, own_lock.touch, other_lock.touch, own_lock.unlink):
-        change()
-        target.data_digest.cache_clear()
-        digests.append(target.data_digest())
-    target.data_digest.cache_clear()
-    assert len(set(digests)) == 4
 
 
 def test_what_is_said_of_a_host_does_not_depend_on_an_alike_host_with_more_gpus() -> None:

@@ -46,6 +46,7 @@ def make_plan(
     building: only what builds TensorFlow, for stacks whose wheel the site builds.
     """
     plan = Plan()
+    target.verdicts.clear()
     read = usable_hosts(plan, hosts, repository)
     targets = resolved(read, settled(read))
     additional = {} if building else beside(read, targets)
@@ -60,7 +61,6 @@ def make_plan(
     for case in cases:
         add_host(plan, case)
     workbench.ask_master(plan, read, run.workbench)
-    target.keep_verdicts()
     plan.problems_by_host, _ = by_host(plan.problems)
     if grouped:
         plan.problems, plan.warnings, plan.notes = map(group_alike, (plan.problems, plan.warnings, plan.notes))

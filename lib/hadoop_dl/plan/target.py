@@ -1,19 +1,14 @@
 """One host's request against one host's facts: which stack, which Python, which environment, or what is wrong.
 
-The resolver decides whether a set fits a host. Its verdicts are kept in .cache by a digest of everything they depend
-on, because a run with nothing to do must not pay for them again (docs/reference/performance.md).
+The resolver decides whether a set fits a host. Hosts that are alike are judged once in a plan.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
-import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hadoop_dl.data import extras, stacks
@@ -27,17 +22,9 @@ if TYPE_CHECKING:
     from hadoop_dl.resolver.named_stacks import Candidate
 
 Json = dict[str, Any]
-REPOSITORY = Path(__file__).resolve().parents[3]
-VERDICTS = REPOSITORY / ".cache" / "verdicts.json"
-DECIDERS = (
-    "compat/*.yml",
-    "lib/hadoop_dl/data/*.py",
-    "lib/hadoop_dl/resolver/**/*.py",
-    "lib/hadoop_dl/plan/target.py",
-)
-MOST_VERDICTS = 20_000  # more than that: those of earlier runs are forgotten
 ENVIRONMENT_GROUPS = ("data_nodes", "edge_nodes", "cdsw_hosts")  # their hosts run jobs or sessions
 INPUTS = ("deeplearning_request", "deeplearning_extra_packages")  # the variables that decide what a host gets
+verdicts: dict[str, Json] = {}  # of this plan, by the request and the facts that decide
 
 
 @dataclass
@@ -180,24 +167,12 @@ def stacks_for(request: Mapping[str, Any], profiles: Iterable[HostProfile]) -> t
     return ([], problems) if problems else (names, [])
 
 
-@dataclass
-class Verdicts:
-    """The resolver's verdicts: of earlier runs, and new ones of this run."""
-
-    kept: dict[str, Json] = field(default_factory=dict)
-    new: dict[str, Json] = field(default_factory=dict)
-
-
 def verdict(request: Stack | Json, profile: HostProfile) -> Json:
-    """The resolver's verdict on a request on a host: {"problems": [...], "warnings": [...]}; kept between runs."""
-    request_json = request.name if isinstance(request, Stack) else request
-    key = hashlib.sha256(json.dumps([request_json, vars(profile), data_digest()], sort_keys=True).encode()).hexdigest()
-    store = verdicts()
-    if key in store.kept:
-        return store.kept[key]
-    if key not in store.new:
-        store.new[key] = judge(request, profile)
-    return store.new[key]
+    """The resolver's verdict on a request on a host: {"problems": [...], "warnings": [...]}."""
+    key = json.dumps([request.name if isinstance(request, Stack) else request, vars(profile)], sort_keys=True)
+    if key not in verdicts:
+        verdicts[key] = judge(request, profile)
+    return verdicts[key]
 
 
 def judge(request: Stack | Json, profile: HostProfile) -> Json:
@@ -263,46 +238,3 @@ def unsure_sentence(candidate: Candidate) -> str:
 def sentences(texts: Iterable[str]) -> list[str]:
     """Each once."""
     return list(dict.fromkeys(texts))
-
-
-@cache
-def data_digest() -> str:
-    """Changes with anything that a verdict is made from."""
-    digest = hashlib.sha256()
-    paths = [path for directory in stacks.directories() for path in sorted(directory.glob("*.yml"))]
-    for pattern in DECIDERS:
-        paths += sorted(REPOSITORY.glob(pattern))
-    for path in paths:
-        digest.update(path.name.encode() + hashlib.sha256(path.read_bytes()).digest())
-    # A verdict depends on which locks exist, not on their content.
-    locks = [path.name for directory in stacks.directories() for path in sorted(directory.glob("locks/*.txt"))]
-    digest.update(json.dumps(locks).encode())
-    return digest.hexdigest()
-
-
-@cache
-def verdicts() -> Verdicts:
-    """The verdicts of earlier runs; a file that cannot be read counts as none."""
-    try:
-        content = json.loads(VERDICTS.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return Verdicts()
-    return Verdicts(content if isinstance(content, dict) else {})
-
-
-def keep_verdicts() -> None:
-    """Write the verdicts once for all hosts, and complete, by a rename: two runs at once must not tear the file.
-
-    A read-only checkout keeps none.
-    """
-    store = verdicts()
-    if not store.new:
-        return
-    complete = {**store.kept, **store.new}
-    try:
-        VERDICTS.parent.mkdir(exist_ok=True)
-        with tempfile.NamedTemporaryFile("w", dir=VERDICTS.parent, delete=False, encoding="utf-8") as handle:
-            json.dump(complete if len(complete) <= MOST_VERDICTS else store.new, handle)
-        os.replace(handle.name, VERDICTS)
-    except OSError:
-        return
