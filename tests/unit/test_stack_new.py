@@ -164,7 +164,7 @@ def test_what_needs_no_new_stack_is_said_and_nothing_is_written(
     assert list(tmp_path.iterdir()) == []
 
 
-# --- Pythons up to 3.7 ----------------------------------------------------------------------------------------------
+# --- what uv does not resolve ----------------------------------------------------------------------------------------------
 
 RELEASES: dict[str, dict[str, tuple[str, list[str]]]] = {  # project -> version -> Requires-Python, requirements
     "tensorflow": {"1.12.3": ("", ["tensorboard<1.13,>=1.12", "weakref==1.0rc1", 'mock; python_version >= "3"'])},
@@ -184,6 +184,20 @@ def index(python: str) -> old_pythons.Index:
         lambda project, version: [Requirement(text) for text in RELEASES[project][version][1]],
         lambda requirement: lock_maker.needed(requirement, (), environment),
     )
+
+
+def test_versions_that_have_no_wheel_are_left_to_the_resolver_that_knows_recipes() -> None:
+    """uv would run a setup.py or refuse: TensorFlow 2.5 on Python 3.9 requires termcolor 1.1, as 2.4 and 2.6 do."""
+    locks = [
+        (found.data["tensorflow"], python, found.base_lock(python))
+        for found in load_stacks()
+        for python in found.pythons
+    ]
+    for release, python, lock in locks:
+        from_source = any(artifact["name"].endswith(".tar.gz") for artifact in lock.artifacts)
+        assert old_pythons.needs_recipes(release, python) or not from_source, (release, python)
+    assert old_pythons.needs_recipes("2.5.3", "3.9")
+    assert not old_pythons.needs_recipes("2.15.1", "3.9")
 
 
 def test_the_newest_versions_that_fit_and_run_on_the_python_are_chosen() -> None:

@@ -28,7 +28,7 @@ from hadoop_dl.data.locks import COMPONENTS, Entry, Lock, StackError, canonicali
 from hadoop_dl.data.stacks import Stack, add_directory, load_stack, stack_names
 
 Versions = dict[str, str]  # name as PEP 503 writes it -> version
-UV_GLIBC = 40  # uv 0.13.8 knows the platforms manylinux_2_17 to manylinux_2_40
+UV_GLIBC = (17, 28, *range(31, 41))  # of the platforms manylinux_2_* that uv 0.13.8 knows
 # All others of uv's variables may name another index, other versions, or a server whose certificate is not checked.
 UV_KEEPS = ("UV_CACHE_DIR", "UV_HTTP_TIMEOUT")
 
@@ -112,8 +112,8 @@ def resolve(requirements: Iterable[str], python: str, glibc: str, locked: Mappin
         lines = [f"{name}=={version}\n" for name, version in (locked or {}).items()]
         constraints.write_text("".join(lines), encoding="utf-8")
         command = ["uv", "pip", "compile", "--quiet", "--no-annotate", "--no-header", "--no-config"]
-        platform = f"x86_64-manylinux_2_{min(int(glibc.split('.')[1]), UV_GLIBC)}"
-        command += ["--python-version", python, "--python-platform", platform]
+        minor = max([known for known in UV_GLIBC if known <= int(glibc.split(".")[1])] or UV_GLIBC[:1])
+        command += ["--python-version", python, "--python-platform", f"x86_64-manylinux_2_{minor}"]
         command += ["--index-strategy", "first-index", "--only-binary", ":all:", "--constraint", str(constraints)]
         run = subprocess.run(
             [*command, str(source)],
@@ -217,7 +217,7 @@ def make_lock(stack: Stack, python: str, cache: Path, say: Callable[[str], None]
     else:
         base = stack.base.lock(python).entries if stack.base else ()
         locked = {canonicalize_name(entry.project): entry.version for entry in base}
-        if python in old_pythons.PYTHONS:
+        if old_pythons.needs_recipes(stack.data["tensorflow"], python):
             pinned = [f"{name}=={version}" for name, version in locked.items()]
             versions = old_pythons.resolve([*flat, *pinned], python, index_for(python, tags, cache, say))
         else:

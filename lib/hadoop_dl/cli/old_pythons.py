@@ -1,4 +1,4 @@
-"""Versions that fit together on Pythons up to 3.7, by resolvelib: uv does not take source distributions that have a recipe."""
+"""Versions that fit together, by resolvelib, where one has no wheel: uv does not take source distributions that have a recipe."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from resolvelib import AbstractProvider, BaseReporter, ResolutionImpossible, Res
 from hadoop_dl.data.locks import StackError, canonicalize_name
 
 PYTHONS = ("2.7", "3.6", "3.7")  # gast 0.2.2, which TensorFlow 1.15 to 2.1 require, has no wheel
+LINES = ("2.4", "2.5", "2.6")  # of TensorFlow: they require termcolor 1.1 and wrapt 1.12, which have none either
 ROUNDS = 2000
 
 
@@ -30,6 +31,10 @@ class Index:
 class Need:
     requirement: Requirement
     of: str  # project and version, or the stack's file
+
+
+def needs_recipes(tensorflow: str, python: str) -> bool:
+    return python in PYTHONS or tensorflow.rpartition(".")[0] in LINES
 
 
 class Provider(AbstractProvider):  # type: ignore[type-arg]
