@@ -71,6 +71,10 @@ def test_each_step_runs_as_printed_or_is_a_line_of_the_inventory(line: str, caps
             "1. B200 needs driver 570.133.20 or newer; driver 570.124.06 was requested.",
         ),
         (
+            "resolve --os rhel-8.8 --gpu T4 tensorflow=2.16 driver=470.223.02",
+            "needs driver 525.60.13 or newer (cuda-compat-12-3, NVIDIA's forward compatibility, is not used);",
+        ),
+        (
             "resolve --os 'other glibc=2.42 python=3.14'",
             "  An operating system with glibc 2.42 has Python 3.14: install",
         ),

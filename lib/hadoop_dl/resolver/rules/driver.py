@@ -17,6 +17,7 @@ from hadoop_dl.resolver.rules.driver_branches import BranchRows, branch_of, leas
 from hadoop_dl.resolver.rules.tensorflow import from_ptx, platform
 from hadoop_dl.resolver.versions import cc, known, listed, version
 
+FORWARD = "https://docs.nvidia.com/deploy/cuda-compatibility/forward-compatibility.html"
 LISTED_FROM = 515  # the first branch whose supported GPUs NVIDIA lists by device (gpu_devices.yml)
 
 
@@ -303,7 +304,11 @@ class Driver(Part):
             yield Finding(f"{build.package} {build.version} is a CPU build and needs no driver", sources(build.release))
         elif self.without_cuda(items):
             lowest, why, urls = max(self.floors(build, items), key=lambda floor: version(floor[0]))
-            because = "" if why == f"CUDA {build.cuda} needs it" else f" ({why})"
+            if why == f"CUDA {build.cuda} needs it":
+                compat = f"cuda-compat-{build.cuda.replace('.', '-')}"  # NVIDIA has it from CUDA 10.0 on
+                why = f"{compat}, NVIDIA's forward compatibility, is not used" * (version(build.cuda).major > 9)
+                urls = (*urls, FORWARD)
+            because = f" ({why})" if why else ""
             yield Finding(
                 f"TensorFlow {build.name} needs CUDA {build.cuda}, which needs driver {lowest} or newer{because}",
                 (*sources(build.line), *urls),
