@@ -4,8 +4,6 @@ Each run of Ansible packs a module with its utilities, which takes 0.1 s of proc
 depend only on Ansible and on this repository, so a directory for the digest of both keeps them. A run links those, and adds the modules that it packed itself.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import os

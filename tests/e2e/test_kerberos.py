@@ -1,7 +1,5 @@
 """A cluster with Kerberos: what is refused, jobs by keytab in both modes, and the way back. Jobs by ticket are those of every cluster."""
 
-from __future__ import annotations
-
 import json
 import re
 import time

@@ -4,8 +4,6 @@ The packages are those that pip chose from PyPI with the stack's constraints (no
 tests/long/test_notebook.py has Jupyter's server.
 """
 
-from __future__ import annotations
-
 import re
 import shlex
 from pathlib import Path

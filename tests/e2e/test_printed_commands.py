@@ -1,7 +1,5 @@
 """Every command that the demo prints at its end works, typed as printed. The list is the one that prints them."""
 
-from __future__ import annotations
-
 import os
 import pty
 import select

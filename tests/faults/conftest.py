@@ -3,8 +3,6 @@
 scripts/demo up && ansible-playbook -i inventories/demo site.yml && pytest tests/faults
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """scripts/report on the cluster: exit status 0, 3 and 4, for a real drift and a host that really does not answer. It changes nothing."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

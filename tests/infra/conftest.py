@@ -4,8 +4,6 @@ What should be true comes from the role verify (a JSON file named in VERIFY_EXPE
 gpu_count, parts), or, in molecule, from the inventory's variables of the same names with the prefix verify_.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Callable

@@ -3,8 +3,6 @@
 The stack is the smallest one (TensorFlow 1.4, 99 MB), so that a run takes seconds. Only the plays that need Hadoop's services are left out: verify.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -129,7 +127,7 @@ class Hosts:
         (self.directory / "inventory.json").write_text(json.dumps(inventory))
 
     @contextmanager
-    def running(self) -> Iterator[Hosts]:
+    def running(self) -> Iterator["Hosts"]:
         """The hosts from their start to their removal."""
         try:
             self.start()

@@ -1,7 +1,5 @@
 """One node that is mirror, build host and data node at once, and the playbooks on it; for the tests of building TensorFlow."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """What a session of CDSW must find: a GPU's devices, the driver's library, TensorFlow; and what gpu-check answers if no GPU computes."""
 
-from __future__ import annotations
-
 from hadoop_dl_dev.demo.workbench import PRODUCT, Host
 
 

@@ -1,7 +1,5 @@
 """Fixtures of the unit tests that tests in this directory use too."""
 
-from __future__ import annotations
-
 import runpy
 from pathlib import Path
 

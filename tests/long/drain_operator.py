@@ -1,7 +1,5 @@
 """Who drains hosts of a cluster of yarn_processes with the role node_maintenance."""
 
-from __future__ import annotations
-
 import subprocess
 
 import ansible_programs

@@ -1,7 +1,5 @@
 """A site's own Spark on a demo cluster: Apache's pyspark in a parcel on every host; edge1 has the settings that Cloudera Manager writes."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 

@@ -3,8 +3,6 @@
 A cluster of its own.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

@@ -3,8 +3,6 @@
 A cluster of its own, removed at the end. The sources are the stand-in's (demo/tensorflow), whose library reads HDFS through the cluster's libhdfs.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from typing import Any

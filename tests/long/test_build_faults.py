@@ -4,8 +4,6 @@ The sources are demo/tensorflow's release, which waits or takes memory if a file
 of which nothing was compiled or published before. A full disk is in molecule/tensorflow_build.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import signal

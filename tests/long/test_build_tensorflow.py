@@ -3,8 +3,6 @@
 First TensorFlow 1.15's interface with bazel 0.26.1, then 2.1's with 0.28.1. Both come from npm, the sources are demo/tensorflow.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 

@@ -4,8 +4,6 @@ A cluster of its own for each kind of CDSW, removed at the end. What is real and
 walk, in their order.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

@@ -5,8 +5,6 @@ kernel that loads the driver (molecule/upgrade_driver). The tests are steps of o
 What roles do alone, with every refusal, is in molecule: cdsw, cdsw_engine, container_runtime.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

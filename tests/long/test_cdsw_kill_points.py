@@ -4,8 +4,6 @@ The role cdsw on a master and a worker, behind stand-ins of ssh and of CDSW's co
 The points are one in each tenth of an undisturbed run. KILL_POINTS_SEED repeats a run that failed; KILL_POINTS is their number.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import signal

@@ -3,8 +3,6 @@
 The container is a stand-in (el7 with Python 2.7 of Debian), not Cloudera's engine: see docs/train/cdsw_session.md.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import time

@@ -1,7 +1,5 @@
 """The collection of a release works where only Ansible is installed, and the same commit gives the same bytes."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

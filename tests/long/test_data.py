@@ -1,7 +1,5 @@
 """compat/ agrees with PyPI: no version is missing or wrong. Newer versions there are printed and are no failure."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The role node_maintenance with a real ResourceManager, two real NodeManagers and jobs on the host that leaves."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -3,8 +3,6 @@
 EARLIER is a commit of this project's history, because no release is tagged yet; EARLIER_VERSION names another. A clone without history skips the test.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Packages of a site, as docs/operate/stacks.md says: locked with the real index, then installed and imported on a node."""
 
-from __future__ import annotations
-
 import json
 import shlex
 import subprocess

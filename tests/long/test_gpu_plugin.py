@@ -1,7 +1,5 @@
 """The GPU plugin of a real NodeManager (3.3.6) whose nvidia-smi is slow or fails, and a real ResourceManager that gives out its GPUs."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from pathlib import Path

@@ -3,8 +3,6 @@
 The ResourceManager and two NodeManagers are real.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

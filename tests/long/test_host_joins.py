@@ -1,7 +1,5 @@
 """A host joins, and an empty host replaces another: one run of site.yml makes it like the others and changes no other host."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

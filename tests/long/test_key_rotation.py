@@ -3,8 +3,6 @@
 The repository's metadata is signed as well. The images have no yum 3: what RHEL 7 has is not asked here.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Iterator

@@ -3,8 +3,6 @@
 The points are random, one in each fifth of an undisturbed run. KILL_POINTS_SEED repeats a run that failed; KILL_POINTS is their number.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import time

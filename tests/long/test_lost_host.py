@@ -1,7 +1,5 @@
 """A host is lost while its environment is installed: the run ends in time and names it, the others continue, and the same command heals it."""
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Callable, Iterator

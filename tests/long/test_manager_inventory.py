@@ -1,7 +1,5 @@
 """The inventory of Cloudera Manager drives site.yml to its end: a host that only the manager names gets its environment."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

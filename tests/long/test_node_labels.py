@@ -1,7 +1,5 @@
 """Node labels by the roles yarn_gpu and node_maintenance on Hadoop 3.3.6, 3.1.1 and 2.10.2: a real ResourceManager, two real NodeManagers and jobs."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from collections.abc import Iterator

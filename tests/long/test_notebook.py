@@ -3,8 +3,6 @@
 tfos-submit is a stand-in that writes down its arguments, which the real one's parser must take: YARN is in tests/e2e/test_notebook.py.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import pty

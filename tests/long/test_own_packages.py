@@ -3,8 +3,6 @@
 The packages are those that pip chose from PyPI with the stack's constraints (own_packages.sha256, as sha256sum prints them); nodes reach no index.
 """
 
-from __future__ import annotations
-
 import re
 import textwrap
 from collections.abc import Iterator

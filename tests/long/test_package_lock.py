@@ -3,8 +3,6 @@
 The images have no yum 3: what RHEL 7 has is not asked here.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

@@ -3,8 +3,6 @@
 A cluster of its own, removed at the end. Images are tiny, and all hosts share the cores of one machine: this verifies the measurement, not a speed.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

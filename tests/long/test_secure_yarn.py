@@ -1,7 +1,5 @@
 """Node labels by playbooks/yarn_gpu.yml, and a drain, where YARN asks for Kerberos: with the ResourceManager's own login. A cluster of its own."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Every recipe yields what setup.py yields: pip builds each locked source distribution, with the tools of a lock, and the files are compared."""
 
-from __future__ import annotations
-
 import email
 import os
 import re

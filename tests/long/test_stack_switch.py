@@ -3,8 +3,6 @@
 A cluster of its own (SWITCH_STACKS names other stacks for one image), removed at the end.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """Every wait of these tests has a limit."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """A real ResourceManager and two real NodeManagers of one of the demo's Hadoops (its jars) as processes of this machine, and jobs on them."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
@@ -125,7 +123,7 @@ class Cluster:
         path.chmod(0o755)
 
     @contextmanager
-    def running(self) -> Iterator[Cluster]:
+    def running(self) -> Iterator["Cluster"]:
         """The cluster from its start to its end."""
         try:
             self.start()
@@ -166,7 +164,7 @@ class Cluster:
 
     def submit(
         self, name: str, containers: Sequence[tuple[int, int]] = (), command: str | None = None, **where: Any
-    ) -> Job:
+    ) -> "Job":
         """containers: MB and cores of each that its master asks for. command: another master. where: as YARN's REST API names it, such as queue."""
         application = self.ask("/apps/new-application", {})["application-id"]
         job = Job(self, application, self.directory / f"end-{application}")

@@ -1,7 +1,5 @@
 """Ansible's own programs with the project's settings; hosts are directories of this machine."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Archives of small files, as a site has those of vendors."""
 
-from __future__ import annotations
-
 import tarfile
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A program of this machine that is like bazel."""
 
-from __future__ import annotations
-
 import io
 import zipfile
 from pathlib import Path

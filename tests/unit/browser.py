@@ -1,7 +1,5 @@
 """Debian's Chromium without a window: what a page is after its scripts ran."""
 
-from __future__ import annotations
-
 import html
 import json
 import re

@@ -1,7 +1,5 @@
 """A wheel of TensorFlow that a site builds: its provenance, and what the role is given and knows of the host."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from ansible_programs import REPOSITORY

@@ -1,7 +1,5 @@
 """Hosts of one CDSW from the RPM: directories of this machine behind a stand-in of ssh, and a stand-in of CDSW's command that they share."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Certificate authorities of a test, and the certificates of servers on this machine that they signed."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Clones of this repository, for tests that need a commit of their own."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from pathlib import Path

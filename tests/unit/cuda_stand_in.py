@@ -4,8 +4,6 @@ Signatures and codes: cuda.h of CUDA 12.4 (the wheel nvidia-cuda-runtime-cu12 12
 int of 32 bits, so every argument must have the type of its parameter. Time passes only by copies, at the speeds of its GPUs.
 """
 
-from __future__ import annotations
-
 import ctypes
 from collections.abc import Callable
 from dataclasses import dataclass, field

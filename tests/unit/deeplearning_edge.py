@@ -1,7 +1,5 @@
 """An edge node with the command deeplearning, packed as hosts have it. tests/unit/conftest.py offers the fixture."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

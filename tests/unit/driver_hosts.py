@@ -1,7 +1,5 @@
 """A host and a request of the role nvidia_driver, as gpu_host_info and the role's inputs have them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from hadoop_dl.data import gpu_host

@@ -1,7 +1,5 @@
 """What an engine image is requested with."""
 
-from __future__ import annotations
-
 from typing import Any
 
 BASE = "docker.repository.cloudera.com/cdsw/engine:13"

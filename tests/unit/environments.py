@@ -1,7 +1,5 @@
 """A host's /opt/deeplearning for tests: real environments of small wheels, from a mirror on loopback."""
 
-from __future__ import annotations
-
 import base64
 import copy
 import hashlib
@@ -89,7 +87,7 @@ class Site:
         }
         self.path = root / "envs" / NAME
 
-    def at(self, path: Path) -> Site:
+    def at(self, path: Path) -> "Site":
         """Another environment of this host."""
         site = copy.copy(self)
         site.path = path

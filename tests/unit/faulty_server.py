@@ -1,7 +1,5 @@
 """A package index on loopback that serves files well, or goes wrong as told: per file a list of faults, used up one per request."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

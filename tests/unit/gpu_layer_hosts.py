@@ -1,7 +1,5 @@
 """Hosts for the plan's GPU layer."""
 
-from __future__ import annotations
-
 import copy
 from pathlib import Path
 from typing import Any

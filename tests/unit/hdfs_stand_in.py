@@ -4,8 +4,6 @@ It goes on after a path that it cannot copy or move, and its status is 1 then; a
 complete. What is made has the modes of a site with the umask 077, unless a property has another one.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from python_files import write_script

@@ -1,7 +1,5 @@
 """Runs a module of this project as Ansible does: a process of its own, with its arguments on standard input."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The Pythons of hosts that this machine has: the oldest of each line decide, 2.7 (RHEL 7) and 3.6 (RHEL 8)."""
 
-from __future__ import annotations
-
 import ensurepip
 import shutil
 import sys

@@ -3,8 +3,6 @@
 The programs are those of the system, or they are unpacked once into .cache/krb5 with apt-get download; where neither is possible, tests are skipped.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import socket
@@ -57,7 +55,7 @@ class Realm:
     variables: dict[str, str] = field(default_factory=dict)
     process: subprocess.Popen[bytes] | None = None
 
-    def start(self) -> Realm:
+    def start(self) -> "Realm":
         if not shutil.which("krb5kdc") or not shutil.which("kadmin.local"):
             if not shutil.which("apt-get") or not shutil.which("dpkg-deb"):
                 pytest.skip("MIT krb5 is not here and cannot be fetched: this is no Debian")

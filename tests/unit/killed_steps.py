@@ -1,7 +1,5 @@
 """Work that is killed before one of its steps."""
 
-from __future__ import annotations
-
 import importlib
 import io
 import json

@@ -1,7 +1,5 @@
 """An HTTP server on loopback, for as long as a test needs it."""
 
-from __future__ import annotations
-
 import socket
 import ssl
 import threading

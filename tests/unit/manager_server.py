@@ -5,8 +5,6 @@ challenges/labs/3_cm.md, enterprise/labs/2_cluster_deployment.md) and cm-client 
 index.md for pages), BaseRequest.java. Names and addresses are invented.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import time

@@ -1,7 +1,5 @@
 """The mirror's server as a process on a free port of this machine."""
 
-from __future__ import annotations
-
 import http.client
 import re
 import socket

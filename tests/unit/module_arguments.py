@@ -1,7 +1,5 @@
 """Arguments of modules that place files below a directory."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

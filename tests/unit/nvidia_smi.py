@@ -1,7 +1,5 @@
 """The stand-in of nvidia-smi: its program, a driver of each branch, and the state that it answers."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

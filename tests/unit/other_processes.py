@@ -1,7 +1,5 @@
 """Processes beside a test: one that has ended, one that lasts, one with signals as in a terminal, and the wait for what one of them does."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import time

@@ -1,7 +1,5 @@
 """A host of action plugins: a dictionary of files and a key ring."""
 
-from __future__ import annotations
-
 import fnmatch
 import hashlib
 from pathlib import Path

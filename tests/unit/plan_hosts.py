@@ -1,7 +1,5 @@
 """Hosts for tests of the plan: a data node of RHEL 7 that lacks only what the playbooks install, and others made from it."""
 
-from __future__ import annotations
-
 import copy
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Python files that no import finds by their name: plugins, programs of roles and examples; and programs that are stand-ins."""
 
-from __future__ import annotations
-
 import importlib.util
 import sys
 from importlib.machinery import SourceFileLoader

@@ -6,8 +6,6 @@ write the lines again and look at the difference:
 .venv/bin/python tests/unit/recorded_plan.py
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """A source distribution for tests, the recipe of its wheel, and a Python that users without rights can read."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import os

@@ -1,7 +1,5 @@
 """TensorBoard's page of a training of examples/digits, in a browser: the scalars with their curves, and the nodes of the graph."""
 
-from __future__ import annotations
-
 import urllib.parse
 from http.server import SimpleHTTPRequestHandler
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The action plugins signed_repository, pinned_packages, verified_file and verified_archive, on a host that is a dictionary of files and a key ring."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """Hosts of one cluster switch to an environment together or not at all, through the real ansible-playbook."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

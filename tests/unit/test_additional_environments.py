@@ -1,7 +1,5 @@
 """deeplearning_additional_stacks: environments beside the active one."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The mirror's address and directory: what is refused, by name, without a password in the sentence."""
 
-from __future__ import annotations
-
 import pytest
 
 from hadoop_dl.data.addresses import mirror_index_problem, mirror_url_problem, own_directory_problem

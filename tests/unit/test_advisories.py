@@ -1,7 +1,5 @@
 """The report's note about a stack whose lock has packages with known advisories."""
 
-from __future__ import annotations
-
 from hadoop_dl.data import advisories
 from hadoop_dl.data.stacks import load_stack
 

@@ -1,7 +1,5 @@
 """The role bazel: what it decides from its inputs and a host's state, and what its modules do with executables of bazel."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import zipfile

@@ -1,7 +1,5 @@
 """Boolean inputs: `-e x=false` passes the text "false", which is true in Jinja unless `| bool` converts it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """playbooks/bootstrap_ssh.yml against real SSH servers on loopback, whose shell lives in a temporary directory."""
 
-from __future__ import annotations
-
 import logging
 import os
 import re

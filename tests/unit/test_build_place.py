@@ -1,7 +1,5 @@
 """What builds of TensorFlow create on a host, and that nothing else is removed with it."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from types import SimpleNamespace

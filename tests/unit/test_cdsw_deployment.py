@@ -1,7 +1,5 @@
 """The role cdsw on a master and a worker: who waits for whom, a host that breaks, and runs that are killed."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

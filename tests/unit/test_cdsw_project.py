@@ -1,7 +1,5 @@
 """scripts/stack cdsw-project: a project that installs a small stack with the real pip, for a user with a home of its own."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

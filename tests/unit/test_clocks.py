@@ -3,8 +3,6 @@
 The processes really see another time: other_clock.c is loaded before the C library. Files that they write have the time of this machine.
 """
 
-from __future__ import annotations
-
 import datetime
 import fcntl
 import os

@@ -1,7 +1,5 @@
 """The data under compat/: its form, what its rows say about each other, and the page that is made from it."""
 
-from __future__ import annotations
-
 import copy
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The table of components is what the playbooks, the roles and the suite go by."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Programs that are hostile, run by root in a cell on this machine: none runs as root, reaches what is root's, or remains."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

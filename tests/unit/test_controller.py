@@ -1,7 +1,5 @@
 """The controller's ansible-core is compared with the hosts' own Pythons in the plan, before one of its modules runs."""
 
-from __future__ import annotations
-
 import pytest
 from plan_hosts import NODE, changed_node, make_host
 

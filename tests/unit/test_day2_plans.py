@@ -1,7 +1,5 @@
 """What day 2 needs of the plan: a host that joins has rows, nobody else; another address of the mirror installs no environment again."""
 
-from __future__ import annotations
-
 import copy
 
 import pytest

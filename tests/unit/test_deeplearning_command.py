@@ -1,7 +1,5 @@
 """The command deeplearning, packed as hosts have it, on a made tree of environments: real processes, a real venv, a real pip."""
 
-from __future__ import annotations
-
 import json
 import signal
 import socket

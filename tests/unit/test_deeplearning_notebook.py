@@ -4,8 +4,6 @@ Recorded of notebook 5.7.16 and 7.6.5 (tests/long/test_notebook.py asks the real
 that Ctrl-C in a terminal asks a question first.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import pty

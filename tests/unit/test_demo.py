@@ -1,7 +1,5 @@
 """The demo cluster's parts that need no engine: images' tags, locks, prerequisites, the inventory."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import shutil

@@ -1,7 +1,5 @@
 """The example's data and arithmetic."""
 
-from __future__ import annotations
-
 import argparse
 import getpass
 import importlib
@@ -62,7 +60,7 @@ def test_the_number_of_steps_follows_rows_epochs_and_batches(arguments: tuple[fl
 class Rows(list):  # type: ignore[type-arg]
     """A data set of Spark, in this process."""
 
-    def map(self, function: object) -> Rows:
+    def map(self, function: object) -> "Rows":
         return self
 
     count = list.__len__

@@ -1,7 +1,5 @@
 """The disk goes wrong in the middle of each step of an environment, while another one is active: real small file systems."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil

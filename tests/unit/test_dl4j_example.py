@@ -1,7 +1,5 @@
 """examples/dl4j without a cluster: its jars as an input of the mirror, and how they come to an edge node."""
 
-from __future__ import annotations
-
 import hashlib
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """The documents: short pages, lines and cells, and every plugin's documentation can be read. lint checks their links."""
 
-from __future__ import annotations
-
 import ast
 import re
 import subprocess

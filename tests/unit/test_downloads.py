@@ -1,7 +1,5 @@
 """Downloads on hosts, from servers that go wrong: every one ends, in time, with a sentence, and only the right bytes get the name."""
 
-from __future__ import annotations
-
 import errno
 import hashlib
 import json

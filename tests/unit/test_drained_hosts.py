@@ -1,7 +1,5 @@
 """A host that is out of YARN or in maintenance mode is named by the plan and the report, from the records of this project."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

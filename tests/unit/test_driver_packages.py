@@ -1,7 +1,5 @@
 """The packages that nvidia_driver asks for, against the dependencies of NVIDIA's packages (demo/gpu/specs copies them)."""
 
-from __future__ import annotations
-
 import fnmatch
 import functools
 import shutil

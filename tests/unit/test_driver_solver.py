@@ -1,7 +1,5 @@
 """The driver's transactions, solved by dnf's own solver over the dependencies of NVIDIA's packages, from a mirror that was filled by docs/operate/gpu.md."""
 
-from __future__ import annotations
-
 import functools
 import importlib
 import itertools

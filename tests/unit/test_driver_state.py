@@ -1,7 +1,5 @@
 """What the role nvidia_driver concludes after the driver was installed, and the order in which its files do what was decided."""
 
-from __future__ import annotations
-
 import contextlib
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What the role nvidia_driver does on a host: the function that decides, on every kind of host and request."""
 
-from __future__ import annotations
-
 import base64
 from datetime import datetime, timedelta, timezone
 from pathlib import Path

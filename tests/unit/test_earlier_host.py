@@ -6,8 +6,6 @@ and records were written by that version's modules, plan and roles; the wheels a
 name of the environment is the real one of that stack's lock. Of the scripts that activate it, sh's alone is there.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """A host of release 0.2 is taken over and goes back. To be removed with earlier_records.py."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Engine images: the Dockerfile of every stack, and the module that builds them, with a stand-in of Docker's command."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """Environments under faults: damage, kills, a power loss, a full disk, a mirror that goes wrong. The same command heals."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -1,7 +1,5 @@
 """What the wheels of an environment may do when it is verified: their code is a stranger's, and root runs none of it."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

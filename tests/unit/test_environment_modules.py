@@ -1,7 +1,5 @@
 """locked_packages, environment_seal and environment_activate with real environments: small wheels, a mirror on loopback."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Every stack, on hosts as it needs them: the plan gives a host the components that the stack has, and no other."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A directory takes the place of an older one: killed before any step, the same command ends with one of them and nothing else."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

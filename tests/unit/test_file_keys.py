@@ -4,8 +4,6 @@ hadoop/yarn-default-*.xml.gz are yarn-default.xml of org.apache.hadoop:hadoop-ya
 container-executor.cfg as hadoop-yarn-project/hadoop-yarn/conf has it in both releases.
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 import os

@@ -1,7 +1,5 @@
 """What modules report on a file system without bytes or inodes, or that is read-only: real small ones."""
 
-from __future__ import annotations
-
 import contextlib
 import subprocess
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """playbooks/accept_gpus.yml: measures of several hosts, and which of them are outliers."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

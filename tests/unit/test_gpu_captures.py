@@ -1,7 +1,5 @@
 """gpu-check on captures of real cards (gpu_captures.yml, with their sources): each is answered as somebody who knows the fault would."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """gpu-check against drivers from 418 to 580: what a branch does not report is no fault, and what a card reports is one."""
 
-from __future__ import annotations
-
 from contextlib import redirect_stdout
 from io import StringIO
 

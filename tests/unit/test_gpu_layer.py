@@ -1,7 +1,5 @@
 """The plan's part about driver, CUDA, cuDNN and NCCL that a site pins: one line for the licence, now → wanted."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

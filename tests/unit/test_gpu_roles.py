@@ -1,7 +1,5 @@
 """What the roles cuda, cudnn and nccl make of their inputs and of a host's record, and what their files share."""
 
-from __future__ import annotations
-
 import base64
 import json
 import shutil

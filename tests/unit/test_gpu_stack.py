@@ -1,7 +1,5 @@
 """What a stack decides about the GPU layer of a host, what a site may pin, and what contradicts."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

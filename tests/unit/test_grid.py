@@ -3,8 +3,6 @@
 Seen with pyspark 3.5.5 (TensorFlow 2.15, Python 3.11) and 3.0.3 (1.15, 2.7) on local-cluster: what the stand-in does, and ExecutorLostFailure.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

@@ -1,7 +1,5 @@
 """hadoop_client_info on trees like those of CDH, HDP, Apache and Bigtop."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Facts are typed where they enter: what the reader answers has a field, and what does not fit is one sentence."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from pathlib import Path

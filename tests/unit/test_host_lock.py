@@ -1,7 +1,5 @@
 """The lock that every changing module of a host takes, with real processes, on each Python that hosts have."""
 
-from __future__ import annotations
-
 import os
 import stat
 import subprocess

@@ -1,7 +1,5 @@
 """The reader on recorded trees, and the receipts it checks."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """What is piped into hosts: packed out of modules, run by root, with sudo and with su."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

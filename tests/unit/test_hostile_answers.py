@@ -4,8 +4,6 @@ Every change goes through the door; of those that it lets in, and of those that 
 four writers, so that this ends in less than a minute. HOSTILE_ANSWERS=100000 takes all of them (20 minutes and more).
 """
 
-from __future__ import annotations
-
 import copy
 import json
 import os

@@ -1,7 +1,5 @@
 """examples/images: the TensorFlowOnSpark form of the plain program, and its README, which shows the difference."""
 
-from __future__ import annotations
-
 import difflib
 from pathlib import Path
 

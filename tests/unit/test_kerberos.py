@@ -1,7 +1,5 @@
 """The login to Hadoop and web addresses that ask for a ticket, with MIT's own KDC, kinit and klist, and with curl."""
 
-from __future__ import annotations
-
 import json
 import os
 import pwd

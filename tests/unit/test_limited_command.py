@@ -1,7 +1,5 @@
 """Programs that roles start on hosts end, and are named where they do not."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Each step of lint passes on a small good tree and fails on a planted fault of its kind, by the command that it runs."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """The inventory plugins cloudera_manager and ambari with the real ansible-inventory, against servers on loopback."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

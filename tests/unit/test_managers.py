@@ -1,7 +1,5 @@
 """The clients of Cloudera Manager and Ambari against servers on loopback, over real HTTP and HTTPS: answers, faults, limits, secrets."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from pathlib import Path

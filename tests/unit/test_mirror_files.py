@@ -1,7 +1,5 @@
 """The mirror against a server that goes wrong: what has a final name is always right, and every problem is a sentence."""
 
-from __future__ import annotations
-
 import json
 import multiprocessing
 import os

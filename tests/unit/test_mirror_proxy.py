@@ -1,7 +1,5 @@
 """The mirror host reaches its index through a proxy alone: a real one, which forwards HTTP, tunnels HTTPS (CONNECT), and may want a login."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import http.client

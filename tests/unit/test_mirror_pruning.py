@@ -1,7 +1,5 @@
 """The mirror loses what no host needs, last, and never while a host is missing: layers/mirror_prune.yml with the real ansible-playbook."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from types import SimpleNamespace

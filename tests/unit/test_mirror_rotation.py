@@ -1,7 +1,5 @@
 """The mirror gets another certificate authority, or another address: a bundle with both authorities is valid during the change, and no host is installed again."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import json

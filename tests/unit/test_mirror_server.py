@@ -1,7 +1,5 @@
 """The mirror's server, as a process, on the Pythons of mirror hosts: what it serves, what it refuses, and that nobody holds it."""
 
-from __future__ import annotations
-
 import re
 import ssl
 import subprocess

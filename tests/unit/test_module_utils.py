@@ -1,7 +1,5 @@
 """Modules and module_utils use of each other only what is there: Python notices a name that is gone when the line runs, on a host."""
 
-from __future__ import annotations
-
 import ast
 import importlib
 from collections.abc import Iterator

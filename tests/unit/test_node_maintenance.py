@@ -4,8 +4,6 @@ yarn_answers/*.json: captured from a ResourceManager of Hadoop 3.3.6 with two No
 fields that nothing reads are left out.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import pwd

@@ -1,7 +1,5 @@
 """The stand-in nvidia-smi of the demo and the fixture packages answers, and refuses, as the real one does."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

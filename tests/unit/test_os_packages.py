@@ -1,7 +1,5 @@
 """What is asked of dnf and yum, and what their answers become: lib/hadoop_dl/hosts/os_packages.py, and the module that tidies."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """own_files: rows before files, links that are never taken from somebody else, and the way back."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The mirror as a package index for real pip, and a site's own index with a login as the source of environments."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """Who holds a lock of rpm or dnf: a real process with a real POSIX lock (flock does nothing there), or its number in a file."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Iterator

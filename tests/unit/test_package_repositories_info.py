@@ -1,7 +1,5 @@
 """package_repositories_info: which enabled repositories check no signatures, as dnf and yum themselves answer."""
 
-from __future__ import annotations
-
 import sys
 from types import ModuleType, SimpleNamespace
 from typing import Any

@@ -1,7 +1,5 @@
 """Sets of RPM packages in a mirror: what is refused before dnf is asked, and what a removal takes. molecule/mirror makes them with dnf, rpm and createrepo_c."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """plugins/modules/placed_tree.py: an archive's content is complete at its place, or what was there stays."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import tarfile

@@ -1,7 +1,5 @@
 """The suite's probe, as it is packed for a host: it asks every question of gpu-check, and names what failed."""
 
-from __future__ import annotations
-
 import json
 import runpy
 import subprocess

@@ -1,7 +1,5 @@
 """Programs on hosts, with the Pythons of hosts: whatever they do, their caller goes on."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

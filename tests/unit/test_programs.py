@@ -1,7 +1,5 @@
 """Programs that stay on hosts are one file: a launcher, and behind it an archive that Python runs."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """The suite asks each stack what that stack has, in the words of its TensorFlow."""
 
-from __future__ import annotations
-
 import json
 import os
 import runpy

@@ -1,7 +1,5 @@
 """Recorded facts of hosts in, the recorded plan out: no change of the code may make hosts run again what they have."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """make release: what is no release."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The pages about faults: each part with faults names the tests that cause them, and these files and scenarios exist."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """playbooks/remove.yml: what is shown, what is refused, and what is left. The hosts are directories; molecule/remove has whole ones."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Nothing is removed because the inventory names it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The report: what hosts answered and the plan become rows, states and an exit status."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from dataclasses import replace

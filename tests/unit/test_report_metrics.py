@@ -1,7 +1,5 @@
 """What Prometheus gets of a report, and the alerts: judged by promtool where it is installed."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """The report's page: complete without a browser, and sorted, filtered and read in a real one (Chromium without a window)."""
 
-from __future__ import annotations
-
 import copy
 import html
 import http.server

@@ -1,7 +1,5 @@
 """playbooks/report.yml and scripts/report with the real ansible-playbook: this machine is a host, and one port answers nobody."""
 
-from __future__ import annotations
-
 import json
 import os
 import socket

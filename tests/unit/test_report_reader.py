@@ -1,7 +1,5 @@
 """What report_facts runs on a host: the facts, gpu-check's harmless questions with a limit, and times."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """deeplearning benchmark --resnet50: what is asked of tfos-submit (a stand-in), the arithmetic of a row, refusals, and what is kept. The job: tests/long."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

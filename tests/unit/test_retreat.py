@@ -1,7 +1,5 @@
 """A compilation that is hostile, as a user without root: it reaches neither root, nor a network, nor the user's files."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

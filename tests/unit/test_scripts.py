@@ -1,7 +1,5 @@
 """The commands under scripts/, as somebody types them."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

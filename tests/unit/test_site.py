@@ -1,7 +1,5 @@
 """make docs: the site is whole without a network, and the same sources are the same bytes."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

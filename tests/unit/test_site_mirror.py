@@ -1,7 +1,5 @@
 """scripts/mirror with an inventory: what a site's mirror holds, without asking a host, and that the role has nothing to fetch after it."""
 
-from __future__ import annotations
-
 import json
 import shlex
 import sys

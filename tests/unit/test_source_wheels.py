@@ -1,7 +1,5 @@
 """Wheels of source distributions by recipe: the named files and nothing else, the same bytes everywhere, and no setup.py."""
 
-from __future__ import annotations
-
 import subprocess
 import zipfile
 from pathlib import Path

@@ -1,7 +1,5 @@
 """spark_libraries and remove_hdfs_files: what they upload, refuse and remove."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import zipfile

@@ -1,7 +1,5 @@
 """scripts/stack new: the file of a stack that meets a request; versions for old Pythons. No index is asked."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Mapping
 from pathlib import Path

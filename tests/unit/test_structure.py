@@ -1,7 +1,5 @@
 """make structure: each rule names the places that break it, and nothing else."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

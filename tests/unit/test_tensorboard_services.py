@@ -1,7 +1,5 @@
 """TensorBoard as services of edge nodes: when they have work, what the plan refuses, and what a removal calls their processes."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

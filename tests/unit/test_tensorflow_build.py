@@ -1,7 +1,5 @@
 """The role tensorflow_build: what it decides from its inputs and a host, and what its runner does with sources, logs and wheels."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

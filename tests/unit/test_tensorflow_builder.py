@@ -1,7 +1,5 @@
 """A whole build by the module's own process, with sources of TensorFlow's interface and a program in bazel's place that is as slow as a test wants."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """What the demo prints at its end: commands for the cluster that was made, and not for another one."""
 
-from __future__ import annotations
-
 import subprocess
 
 import pytest

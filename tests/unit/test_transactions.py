@@ -1,7 +1,5 @@
 """What dnf and yum answer to a transaction that is only solved. dnf's words are those of 4.14 (answers to small packages), yum's are from its cli.py."""
 
-from __future__ import annotations
-
 import pytest
 
 from hadoop_dl.hosts import transactions

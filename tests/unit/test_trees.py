@@ -1,7 +1,5 @@
 """The node reader and the resolver on recorded hosts: what is read is what decides."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

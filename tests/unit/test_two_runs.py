@@ -1,7 +1,5 @@
 """Two runs on one host: what changes it waits for the other one, as processes of their own."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """The strategy with which answers of hosts are data, and the refusal of another one."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any

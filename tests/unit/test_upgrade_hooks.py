@@ -1,7 +1,5 @@
 """The site's tasks in playbooks/layers/upgrade.yml, with the example beside the inventory and a stand-in of Alertmanager."""
 
-from __future__ import annotations
-
 import base64
 import datetime
 import json

@@ -1,7 +1,5 @@
 """The report of the testinfra suite: what counts as a failure, and that the report says it."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

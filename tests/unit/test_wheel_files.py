@@ -1,7 +1,5 @@
 """Unpacking wheels: the same tree as pip's, for wheels with everything that the format allows, and nothing outside of it."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Files that have their name only when they are complete."""
 
-from __future__ import annotations
-
 import errno
 import os
 import pwd

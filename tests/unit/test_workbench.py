@@ -1,7 +1,5 @@
 """CDSW in the plan: what is read of a host, what all its hosts get by release and kind, and what a restart means."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

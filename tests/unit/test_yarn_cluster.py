@@ -1,7 +1,5 @@
 """Old environments stay while YARN has an application that names them, also one that waits in a queue."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

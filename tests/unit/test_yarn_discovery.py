@@ -1,7 +1,5 @@
 """What the role yarn_gpu makes of nvidia-smi -x -q, which a NodeManager runs as its own account."""
 
-from __future__ import annotations
-
 import os
 from typing import Any
 

@@ -1,7 +1,5 @@
 """GPUs under YARN in the plan: which hosts get which settings, what speaks against it, and what is said about isolation."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

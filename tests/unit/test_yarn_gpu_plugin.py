@@ -1,7 +1,5 @@
 """A NodeManager's GPU plugin after a change of the driver: what it answers, and the module that its nvidia-smi keeps in the kernel."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """yarn_labels: which labels it gives and takes away, in which order, and what it leaves to the site. tests/long/test_node_labels.py asks a real YARN."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Iterator

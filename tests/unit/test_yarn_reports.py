@@ -1,7 +1,5 @@
 """NodeManagers that never report to a restarted ResourceManager: tasks/reports.yml of the role yarn_gpu. tests/long has such NodeManagers of Hadoop."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import dataclass

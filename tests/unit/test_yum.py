@@ -1,7 +1,5 @@
 """pinned_packages over Ansible's own yum module, on a host whose packages and repository are lists: RHEL 7 has no stand-in with yum 3."""
 
-from __future__ import annotations
-
 import importlib.util
 import re
 import sys

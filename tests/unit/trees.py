@@ -4,8 +4,6 @@ The contents follow what such hosts show: os-release(5), proc(5), sysfs-bus-pci,
 UEFI's SecureBoot variable (four attribute bytes, then the value).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path

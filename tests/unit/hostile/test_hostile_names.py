@@ -1,7 +1,5 @@
 """Names that a host answers are no paths of the controller: task files of a role and of the build, with the real ansible-playbook."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

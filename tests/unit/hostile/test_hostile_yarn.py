@@ -1,7 +1,5 @@
 """YARN as an attacker, or a fault, would have it: what it answers, and when, against the programs of users. Anybody's application is in its answers."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

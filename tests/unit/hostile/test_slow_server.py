@@ -1,7 +1,5 @@
 """The slow server: it sends the beginning of an answer, then a byte now and then, for ever. Everything that opens an address meets it, and ends in time."""
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Callable
