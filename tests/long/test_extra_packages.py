@@ -17,7 +17,7 @@ sys.path.insert(0, str(REPOSITORY / "tests" / "stacks"))
 from node import MIRROR, ROOT, Node  # noqa: E402
 
 LINES = [
-    line.strip() for line in (REPOSITORY / "docs" / "reference" / "stacks.md").read_text(encoding="utf-8").splitlines()
+    line.strip() for line in (REPOSITORY / "docs" / "operate" / "stacks.md").read_text(encoding="utf-8").splitlines()
 ]
 DOCUMENTED = next(line for line in LINES if line.startswith("scripts/stack lock") and "--extra" in line)
 # For Python 2.7 with exact versions, those that pandas needs too.
