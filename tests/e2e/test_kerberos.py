@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from hadoop_dl_dev.demo import images, kerberos, nodes, services
-from hadoop_dl_dev.demo.cluster import KEYTAB, REALM, Cluster
+from hadoop_dl_dev.demo.cluster import KEYTAB, REALM
 from hadoop_dl_dev.demo.kerberos import USER_KEYTAB
 from hadoop_dl_dev.demo.shell import output
 
@@ -65,13 +65,13 @@ def analyst(shell: Shell) -> Callable[[str], Answer]:
     return analyst
 
 
-def test_the_web_addresses_ask_for_a_ticket(shell: Shell) -> None:
+def test_the_web_addresses_ask_for_a_ticket(shell):
     ask = "curl -s -o /dev/null -w %{http_code} http://master1:"
     for address in ("8088/ws/v1/cluster/apps", "9870/jmx"):
         assert shell("edge1", ask + address) == (0, "401")
 
 
-def test_the_suite_asks_hdfs_and_leaves_no_ticket(cluster: Cluster, shell: Shell, play: Callable[..., Answer]) -> None:
+def test_the_suite_asks_hdfs_and_leaves_no_ticket(cluster, shell, play):
     """On every host, as the command that make demo prints."""
     status, text = play("playbooks/verify.yml")
     assert status == 0, text[-4000:]
@@ -81,7 +81,7 @@ def test_the_suite_asks_hdfs_and_leaves_no_ticket(cluster: Cluster, shell: Shell
         assert shell(host, "ls -d /run/deeplearning-login-* 2>/dev/null || true") == (0, "")
 
 
-def test_a_job_in_cluster_mode_runs_by_keytab_with_gpus(analyst: Callable[[str], Answer], gpu_devices: None) -> None:
+def test_a_job_in_cluster_mode_runs_by_keytab_with_gpus(analyst, gpu_devices):
     status, text = analyst(f"rm -f result.json && {JOB}")
     assert status == 0, text[-6000:]
     assert "cannot be detected" not in text
@@ -89,9 +89,7 @@ def test_a_job_in_cluster_mode_runs_by_keytab_with_gpus(analyst: Callable[[str],
 
 
 @pytest.mark.usefixtures("gpu_devices")
-def test_a_grid_gives_each_trial_a_gpu_and_runs_only_what_failed_again(
-    cluster: Cluster, analyst: Callable[[str], Answer], shell: Shell
-) -> None:
+def test_a_grid_gives_each_trial_a_gpu_and_runs_only_what_failed_again(cluster, analyst, shell):
     """By keytab, in client mode and then in cluster mode."""
     edge, directory = cluster.container("edge1"), f"/user/analyst/grid-{time.time_ns()}"
     output("docker", "cp", str(images.REPOSITORY / "examples/images"), f"{edge}:/home/analyst/")
@@ -125,9 +123,7 @@ def test_a_grid_gives_each_trial_a_gpu_and_runs_only_what_failed_again(
 
 
 @pytest.mark.skipif(not kerberos.isolates(), reason="this machine has no devices controller of cgroup v1")
-def test_an_executor_can_open_its_own_gpu_alone_and_the_driver_none(
-    cluster: Cluster, analyst: Callable[[str], Answer]
-) -> None:
+def test_an_executor_can_open_its_own_gpu_alone_and_the_driver_none(cluster, analyst):
     """Real NodeManagers and the kernel's refusal; container-executor is a stand-in (demo/hadoop)."""
     for host in cluster.data_hosts:
         kerberos.write(cluster, host, "/usr/local/bin/one-gpu", ONE_GPU, "root:root", "0755")
@@ -149,7 +145,7 @@ def test_an_executor_can_open_its_own_gpu_alone_and_the_driver_none(
     assert rows == [[host, *pair] for host in cluster.data_hosts for pair in (["ENXIO", "EPERM"], ["EPERM", "ENXIO"])]
 
 
-def test_a_login_that_does_not_work_changes_no_host(shell: Shell, play: Callable[..., Answer]) -> None:
+def test_a_login_that_does_not_work_changes_no_host(shell, play):
     look = "ls -laR --time-style=full-iso /opt/deeplearning/etc /opt/deeplearning/state && ls -la --time-style=full-iso /opt/deeplearning/envs"
     before = shell("edge1", look)
     assert shell("edge1", f"chmod 644 {KEYTAB}")[0] == 0
@@ -159,9 +155,7 @@ def test_a_login_that_does_not_work_changes_no_host(shell: Shell, play: Callable
     assert shell("edge1", look) == before
 
 
-def test_removal_restores_yarn_and_leaves_nothing_in_hdfs(
-    cluster: Cluster, shell: Shell, play: Callable[..., Answer]
-) -> None:
+def test_removal_restores_yarn_and_leaves_nothing_in_hdfs(cluster, shell, play):
     look = ("hdfs", "dfs", "-ls", "-R", "/apps/deeplearning")
     master = cluster.container("master1")  # root there has the ticket of HDFS's superuser
     assert "pyspark-" in nodes.execute(master, *look)

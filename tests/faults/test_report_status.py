@@ -75,7 +75,7 @@ def data2_unreachable(cluster) -> Iterator[None]:
     cluster.wait("data2", "true", 60)
 
 
-def test_hosts_that_are_as_planned(cluster, tmp_path: Path) -> None:
+def test_hosts_that_are_as_planned(cluster, tmp_path):
     before = cluster.stamps()
     status, hosts = report(tmp_path, *HOSTS)
     assert (status, states(hosts)) == (0, dict.fromkeys(("data1", "data2", "edge1"), "as planned"))
@@ -83,7 +83,7 @@ def test_hosts_that_are_as_planned(cluster, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("what", DRIFTS)
-def test_a_drift(cluster, tmp_path: Path, aside: Callable[[str], None], what: str) -> None:
+def test_a_drift(cluster, tmp_path, aside, what):
     path, component = DRIFTS[what]
     aside(path)
     status, hosts = report(tmp_path, *HOSTS)
@@ -91,14 +91,12 @@ def test_a_drift(cluster, tmp_path: Path, aside: Callable[[str], None], what: st
     assert component in [row["component"] for row in hosts["edge1"]["drift"]]
 
 
-def test_a_host_that_does_not_answer_beside_a_drift(
-    cluster, tmp_path: Path, aside: Callable[[str], None], data2_unreachable: None
-) -> None:
+def test_a_host_that_does_not_answer_beside_a_drift(cluster, tmp_path, aside, data2_unreachable):
     aside(f"{STATE}/tensorflowonspark.json")
     status, hosts = report(tmp_path, *HOSTS)
     assert status == 4
     assert states(hosts) == {"data1": "as planned", "data2": "unreachable", "edge1": "drift"}
 
 
-def test_it_is_as_planned_again(cluster, tmp_path: Path) -> None:
+def test_it_is_as_planned_again(cluster, tmp_path):
     assert report(tmp_path, *HOSTS)[0] == 0

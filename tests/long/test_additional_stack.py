@@ -8,7 +8,6 @@ import re
 import shlex
 import shutil
 from collections.abc import Iterator
-from pathlib import Path
 
 import hadoop_clusters
 import pytest
@@ -58,7 +57,7 @@ def beside() -> Iterator[dict[str, object]]:
         assert STACK not in on(host, "ls", "/opt/deeplearning/envs")
 
 
-def test_a_job_runs_in_an_additional_stack_and_the_active_one_stays(beside: dict[str, object]) -> None:
+def test_a_job_runs_in_an_additional_stack_and_the_active_one_stays(beside):
     def analyst(text: str) -> list[str]:
         return on("edge1", "su", "-", "analyst", "-c", text).splitlines()
 
@@ -78,12 +77,12 @@ def test_a_job_runs_in_an_additional_stack_and_the_active_one_stays(beside: dict
     assert json.loads(next(line for line in output if line.startswith("RESULT "))[7:])["accuracy"] >= 0.95
 
 
-def test_hosts_without_an_environment_get_it_by_yarn() -> None:
+def test_hosts_without_an_environment_get_it_by_yarn():
     kerberos.log_in(CLUSTER)
     hadoop_clusters.train_without_environments(CLUSTER)
 
 
-def test_dl4j_trains_on_the_cluster(tmp_path: Path) -> None:
+def test_dl4j_trains_on_the_cluster(tmp_path):
     """From Maven Central, or MAVEN_CENTRAL_URL. The digits are in HDFS since the cluster's first job."""
     example = shutil.copytree(REPOSITORY / "examples" / "dl4j", tmp_path / "dl4j")
     jars = example / "jars.yml"

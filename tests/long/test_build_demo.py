@@ -47,7 +47,7 @@ def record() -> dict[str, Any]:
     return content
 
 
-def test_a_job_on_yarn_runs_with_it_and_reads_hdfs() -> None:
+def test_a_job_on_yarn_runs_with_it_and_reads_hdfs():
     edge = CLUSTER.container("edge1")
     job = images.CACHE / "clusters" / CLUSTER.name / "job.py"
     job.write_text(JOB, encoding="utf-8")

@@ -125,7 +125,7 @@ def site(host: Faulty) -> Iterator[Faulty]:
 
 
 @pytest.mark.parametrize("victim", ["compiler", "bazel"])
-def test_where_the_kernel_ends_the_build_for_memory_the_jobs_are_named(site: Faulty, victim: str) -> None:
+def test_where_the_kernel_ends_the_build_for_memory_the_jobs_are_named(site, victim):
     """The kernel ends the process with the most memory, or bazel if its oom_score_adj says so. With fewer jobs the same command resumes."""
     site.flag(f"NO_MEMORY_{victim}")
     site.shell(f"cat > {HUNGRY_FILE} <<'END'\n{HUNGRY}\nEND")
@@ -168,7 +168,7 @@ def held_build(site: Faulty, flag: str) -> subprocess.Popen[str]:
     return process
 
 
-def test_a_build_that_is_killed_is_resumed_by_the_same_command(site: Faulty) -> None:
+def test_a_build_that_is_killed_is_resumed_by_the_same_command(site):
     process = held_build(site, "KILLED")
     object_times = objects(site)
     site.shell(f"kill -KILL {site.builder()}")
@@ -192,7 +192,7 @@ def objects(site: Faulty) -> dict[str, str]:
     return object_times
 
 
-def test_a_build_goes_on_without_its_controller_and_the_same_command_follows_it(site: Faulty) -> None:
+def test_a_build_goes_on_without_its_controller_and_the_same_command_follows_it(site):
     process = held_build(site, "FOLLOWED")
     builder = site.builder()
     site.kill_controller(process)
@@ -209,7 +209,7 @@ def test_a_build_goes_on_without_its_controller_and_the_same_command_follows_it(
     site.is_published_once()
 
 
-def test_a_wheel_that_was_built_after_its_controller_is_taken_by_the_same_command(site: Faulty) -> None:
+def test_a_wheel_that_was_built_after_its_controller_is_taken_by_the_same_command(site):
     process = held_build(site, "TAKEN")
     builder = site.builder()
     site.kill_controller(process)
@@ -220,7 +220,7 @@ def test_a_wheel_that_was_built_after_its_controller_is_taken_by_the_same_comman
     site.is_published_once()
 
 
-def test_of_two_runs_at_once_the_second_one_is_refused_and_one_builds(site: Faulty) -> None:
+def test_of_two_runs_at_once_the_second_one_is_refused_and_one_builds(site):
     first = held_build(site, "TWICE")
     code, output = site.end(site.start_build())
     assert code != 0

@@ -37,13 +37,13 @@ def multiplies(site: Site, release: Release) -> None:
     assert site.shell(f"{PYTHON} -c '{program}'").strip() == "[[10.0]]"
 
 
-def test_before_the_build_site_yml_names_the_command(site: Site) -> None:
+def test_before_the_build_site_yml_names_the_command(site):
     code, output = site.play("playbooks/plan.yml")
     assert code != 0
     assert "requires the wheel of TensorFlow 1.15.0 that this site builds" in said_once(output)
 
 
-def test_the_playbook_builds_and_pins_the_wheel(site: Site) -> None:
+def test_the_playbook_builds_and_pins_the_wheel(site):
     code, output = site.play("playbooks/build_tensorflow.yml")
     assert code == 0, output[-6000:]
     assert "tensorflow_build  none" in output
@@ -53,7 +53,7 @@ def test_the_playbook_builds_and_pins_the_wheel(site: Site) -> None:
     assert site.shell(f"sha256sum /srv/deeplearning-mirror/wheels/{wheel['name']}").split()[0] == wheel["sha256"]
 
 
-def test_a_lost_record_is_written_again_and_nothing_is_built(site: Site) -> None:
+def test_a_lost_record_is_written_again_and_nothing_is_built(site):
     before = site.record(ONE)
     (site.directory / "stacks/built" / f"{ONE.stack}.json").unlink()
     code, output = site.play("playbooks/build_tensorflow.yml")
@@ -61,13 +61,13 @@ def test_a_lost_record_is_written_again_and_nothing_is_built(site: Site) -> None
     assert site.record(ONE) == before
 
 
-def test_site_yml_installs_the_wheel_where_it_fits(site: Site) -> None:
+def test_site_yml_installs_the_wheel_where_it_fits(site):
     code, output = site.play("site.yml", "--skip-tags", "verify")
     assert code == 0, output[-6000:]
     multiplies(site, ONE)
 
 
-def test_then_a_build_has_nothing_to_do(site: Site) -> None:
+def test_then_a_build_has_nothing_to_do(site):
     before = site.record(ONE)
     code, output = site.play("playbooks/build_tensorflow.yml")
     assert code == 0, output[-6000:]
@@ -75,7 +75,7 @@ def test_then_a_build_has_nothing_to_do(site: Site) -> None:
     assert site.record(ONE) == before
 
 
-def test_the_suite_verifies_it_and_shows_what_it_is_made_of(site: Site) -> None:
+def test_the_suite_verifies_it_and_shows_what_it_is_made_of(site):
     code, output = site.play("playbooks/verify.yml")
     assert code == 0, output[-6000:]
     text, record = said_once(output), site.record(ONE)
@@ -83,7 +83,7 @@ def test_the_suite_verifies_it_and_shows_what_it_is_made_of(site: Site) -> None:
     assert f"from v1.15.0 ({record['commit'][:12]}), CPU, " in text
 
 
-def test_where_it_does_not_fit_nothing_changes(site: Site) -> None:
+def test_where_it_does_not_fit_nothing_changes(site):
     path = site.directory / "stacks/built" / f"{ONE.stack}.json"
     before = path.read_text(encoding="utf-8")
     content = {**site.record(ONE), "symbols": {"GLIBCXX": "3.4.99"}}
@@ -98,7 +98,7 @@ def test_where_it_does_not_fit_nothing_changes(site: Site) -> None:
     assert "no host was changed" in text
 
 
-def test_a_stack_of_tensorflow_2_is_planned_built_and_installed_beside_it(site: Site) -> None:
+def test_a_stack_of_tensorflow_2_is_planned_built_and_installed_beside_it(site):
     before = site.shell("readlink /opt/deeplearning/current")
     site.request(TWO)
     code, output = site.play("playbooks/build_tensorflow.yml")

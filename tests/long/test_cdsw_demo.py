@@ -55,7 +55,7 @@ def demo(request: pytest.FixtureRequest) -> Iterator[Demo]:
         demo.command("down")
 
 
-def test_the_end_says_what_was_done_and_how_to_look_at_it(demo: Demo) -> None:
+def test_the_end_says_what_was_done_and_how_to_look_at_it(demo):
     end = demo.printed[demo.printed.index("\nWhat is where") :]
     assert f"\nThe session of CDSW {demo.kind} on {workbench.NAME}\n  image {demo.active_image()}\n" in end
     assert "on the CPU: (8536, '1.15.0', array([[6.]], dtype=float32))\n" in end
@@ -65,23 +65,23 @@ def test_the_end_says_what_was_done_and_how_to_look_at_it(demo: Demo) -> None:
     assert ("LEFT TO DO" in demo.printed) is demo.kind.endswith("parcel")
 
 
-def test_site_yml_serves_the_host_with_the_others(demo: Demo) -> None:
+def test_site_yml_serves_the_host_with_the_others(demo):
     assert f"Kernel Module  {workbench.DRIVER} " in demo.on_host("cat /proc/driver/nvidia/version")
     assert demo.active(workbench.NAME) == demo.active("data1") == demo.active("edge1")
 
 
-def test_the_suite_passes_on_the_host(demo: Demo) -> None:
+def test_the_suite_passes_on_the_host(demo):
     output = demo.play("playbooks/verify.yml", "--limit", f"{workbench.NAME},mirror1")
     (counts,) = re.findall(r"verify: 1 hosts, (\d+) passed, (\d+) failed, (\d+) failed as expected", output)
     assert (int(counts[0]) > 10, counts[1:]) == (True, ("0", str(EXPECTED))), output[-3000:]
 
 
-def test_the_session_has_the_gpu_and_computes(demo: Demo) -> None:
+def test_the_session_has_the_gpu_and_computes(demo):
     assert_a_session_computes(demo)
     assert_a_session_gets_the_driver(demo, demo.library, workbench.DRIVER)
 
 
-def test_what_is_typed_in_a_shell_of_the_host_works(demo: Demo) -> None:
+def test_what_is_typed_in_a_shell_of_the_host_works(demo):
     """As it is printed; gpu-check ends with 1, because no GPU computes."""
     (commands,) = [step.typed for step in tour.suggestions(demo.cluster) if workbench.NAME in step.command]
     check, status = commands
@@ -89,12 +89,12 @@ def test_what_is_typed_in_a_shell_of_the_host_works(demo: Demo) -> None:
     assert "Cloudera Data Science Workbench is ready!" in demo.on_host(status)
 
 
-def test_the_status_names_the_host(demo: Demo) -> None:
+def test_the_status_names_the_host(demo):
     output = demo.command("status")
     assert re.search(rf"^  {workbench.NAME} +\S+ +running +{workbench.STACK}-", output, re.MULTILINE), output
 
 
-def test_the_same_command_again_changes_nothing(demo: Demo) -> None:
+def test_the_same_command_again_changes_nothing(demo):
     before = demo.images_and_restarts()
     counts = re.findall(r"^(\S+) +: ok=\d+ +changed=(\d+)", demo.run(), re.MULTILINE)
     assert counts
@@ -102,13 +102,13 @@ def test_the_same_command_again_changes_nothing(demo: Demo) -> None:
     assert demo.images_and_restarts() == before
 
 
-def test_a_demo_without_the_host_names_it_and_the_way_out(demo: Demo) -> None:
+def test_a_demo_without_the_host_names_it_and_the_way_out(demo):
     output = demo.command("up", status=1)
     assert f"but there are more: {demo.node} " in output
     assert f"scripts/demo down --name {demo.cluster.name}" in output
 
 
-def test_a_restarted_host_has_driver_docker_and_cdsw_of_before(demo: Demo) -> None:
+def test_a_restarted_host_has_driver_docker_and_cdsw_of_before(demo):
     image = demo.active_image()
     run("docker", "restart", demo.node)
     demo.run()
@@ -116,13 +116,13 @@ def test_a_restarted_host_has_driver_docker_and_cdsw_of_before(demo: Demo) -> No
     assert_a_session_gets_the_driver(demo, demo.library, workbench.DRIVER)
 
 
-def test_a_removal_of_everything_names_the_engine_images(demo: Demo) -> None:
+def test_a_removal_of_everything_names_the_engine_images(demo):
     output = demo.play("playbooks/remove.yml", status=2)
     assert "(engine images: playbooks/cdsw_engine.yml -e cdsw_engine_state=absent)" in output
     assert "Removing must be confirmed" in output
 
 
-def test_down_leaves_nothing(demo: Demo) -> None:
+def test_down_leaves_nothing(demo):
     mounts = json.loads(run("docker", "inspect", demo.node))[0]["Mounts"]
     (volume,) = [mount["Name"] for mount in mounts if mount["Type"] == "volume"]
     demo.command("down")

@@ -73,13 +73,13 @@ def cdsw1(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workbench]:
         yield host
 
 
-def test_the_driver_is_installed_and_runs(cdsw1: Workbench) -> None:
+def test_the_driver_is_installed_and_runs(cdsw1):
     cdsw1.must("playbooks/gpu.yml")
     assert f"Kernel Module  {DRIVER} " in cdsw1.on_host("cat /proc/driver/nvidia/version")
     assert cdsw1.changes("playbooks/gpu.yml") == 0
 
 
-def test_the_plan_counts_the_sessions_that_a_restart_ends(cdsw1: Workbench) -> None:
+def test_the_plan_counts_the_sessions_that_a_restart_ends(cdsw1):
     cdsw1.session(engine_base.IMAGE)
     output = cdsw1.must("playbooks/plan.yml")
     assert "restart of CDSW (1 session runs; a restart ends it), but cdsw_restart_allowed is false." in output
@@ -87,7 +87,7 @@ def test_the_plan_counts_the_sessions_that_a_restart_ends(cdsw1: Workbench) -> N
     assert f"CDSW restarts on {NAME} (CDSW 1.4.0: 1 session runs; a restart ends it)." in output
 
 
-def test_without_permission_the_runtime_is_installed_and_cdsw_conf_waits(cdsw1: Workbench) -> None:
+def test_without_permission_the_runtime_is_installed_and_cdsw_conf_waits(cdsw1):
     before = cdsw1.on_host(f"cat {CONF}")
     output = cdsw1.must("playbooks/cdsw.yml")
     assert f"NOT CHANGED on {NAME}: cdsw.conf must have" in output
@@ -95,7 +95,7 @@ def test_without_permission_the_runtime_is_installed_and_cdsw_conf_waits(cdsw1: 
     assert cdsw1.on_host(f"ls {DRIVERS}").split() == [DRIVER]
 
 
-def test_in_a_window_the_switches_are_set_once(cdsw1: Workbench) -> None:
+def test_in_a_window_the_switches_are_set_once(cdsw1):
     cdsw1.must("playbooks/cdsw.yml", *ALLOWED)
     assert cdsw1.settings() == ['NVIDIA_GPU_ENABLE="true"', f'NVIDIA_LIBRARY_PATH="{DRIVERS}/{DRIVER}"']
     restarts = cdsw1.on_host("grep -c restart /srv/cdsw/calls")
@@ -105,7 +105,7 @@ def test_in_a_window_the_switches_are_set_once(cdsw1: Workbench) -> None:
     assert components == ["environment, deeplearning_command, hadoop_client, verify"], "a window leaves nothing to do"
 
 
-def test_an_image_of_the_stack_is_built_once_and_told(cdsw1: Workbench) -> None:
+def test_an_image_of_the_stack_is_built_once_and_told(cdsw1):
     output = cdsw1.must("playbooks/cdsw_engine.yml")
     image = cdsw1.active_image()
     assert image.startswith(f"deeplearning-engine:{STACK}-")
@@ -114,12 +114,12 @@ def test_an_image_of_the_stack_is_built_once_and_told(cdsw1: Workbench) -> None:
     assert cdsw1.active_image() == image
 
 
-def test_a_session_of_the_image_computes(cdsw1: Workbench) -> None:
+def test_a_session_of_the_image_computes(cdsw1):
     cdsw1.session(cdsw1.active_image())
     assert_a_session_computes(cdsw1)
 
 
-def test_the_session_has_the_gpu_by_nvidia_docker_1(cdsw1: Workbench) -> None:
+def test_the_session_has_the_gpu_by_nvidia_docker_1(cdsw1):
     assert_a_session_gets_the_driver(cdsw1, "/usr/local/nvidia/lib64", DRIVER)
     assert "Read-only file system" in cdsw1.inside("touch /usr/local/nvidia/lib64/x 2>&1", check=False)
     answer = cdsw1.gpu_check("tensorflow_lists_gpus")["tensorflow_lists_gpus"]
@@ -127,7 +127,7 @@ def test_the_session_has_the_gpu_by_nvidia_docker_1(cdsw1: Workbench) -> None:
     assert answer[1].startswith("TensorFlow must list 1 GPUs but lists 0."), answer
 
 
-def test_a_session_without_the_switch_is_told_what_is_missing(cdsw1: Workbench) -> None:
+def test_a_session_without_the_switch_is_told_what_is_missing(cdsw1):
     """With the host's /opt/deeplearning mounted, which knows that there is a GPU."""
     cdsw1.on_host("echo NVIDIA_GPU_ENABLE=false > /srv/cdsw/running.conf")
     cdsw1.session(cdsw1.active_image(), "/opt/deeplearning:/opt/deeplearning:ro")
@@ -139,7 +139,7 @@ def test_a_session_without_the_switch_is_told_what_is_missing(cdsw1: Workbench) 
     cdsw1.on_host(f"cp {CONF} /srv/cdsw/running.conf")
 
 
-def test_a_build_that_fails_leaves_the_image_that_sessions_have(cdsw1: Workbench) -> None:
+def test_a_build_that_fails_leaves_the_image_that_sessions_have(cdsw1):
     image = cdsw1.active_image()
     command = "docker images --quiet --no-trunc --all | sort"
     before = cdsw1.on_host(command)
@@ -153,7 +153,7 @@ def test_a_build_that_fails_leaves_the_image_that_sessions_have(cdsw1: Workbench
     assert cdsw1.changes("playbooks/cdsw_engine.yml") == 0
 
 
-def test_the_suite_passes_on_the_host(cdsw1: Workbench) -> None:
+def test_the_suite_passes_on_the_host(cdsw1):
     """site.yml verifies what it changed; verify.yml also compares every byte."""
     cdsw1.must("site.yml")
     assert cdsw1.changes("site.yml") == 0
@@ -164,7 +164,7 @@ def test_the_suite_passes_on_the_host(cdsw1: Workbench) -> None:
     assert (int(passed) > 10, failed, int(expected)) == (True, "0", len(EXPECTED_FAILURES)), output[-3000:]
 
 
-def test_another_driver_reaches_the_sessions(cdsw1: Workbench) -> None:
+def test_another_driver_reaches_the_sessions(cdsw1):
     cdsw1.on_host(f"docker rm --force {ENGINE}")
     cdsw1.must("playbooks/upgrade_driver.yml", "-e", f"nvidia_driver_version={NEWER}", *ALLOWED)
     cdsw1.variables["nvidia_driver_version"] = NEWER
@@ -175,7 +175,7 @@ def test_another_driver_reaches_the_sessions(cdsw1: Workbench) -> None:
     assert cdsw1.changes("playbooks/cdsw.yml", *ALLOWED) == 0
 
 
-def test_a_cdsw_that_was_upgraded_to_1_10_needs_the_driver_only(cdsw1: Workbench) -> None:
+def test_a_cdsw_that_was_upgraded_to_1_10_needs_the_driver_only(cdsw1):
     cdsw1.install("1.10.5")
     assert cdsw1.changes("playbooks/cdsw.yml", *ALLOWED) > 0
     assert cdsw1.on_host("rpm --query nvidia-docker", check=False).strip() == "package nvidia-docker is not installed"
@@ -185,7 +185,7 @@ def test_a_cdsw_that_was_upgraded_to_1_10_needs_the_driver_only(cdsw1: Workbench
     assert cdsw1.changes("playbooks/cdsw.yml", *ALLOWED) == 0
 
 
-def test_it_leaves_before_cdsw_becomes_a_parcel(cdsw1: Workbench) -> None:
+def test_it_leaves_before_cdsw_becomes_a_parcel(cdsw1):
     options = ("-e", "remove_confirmed=true", *ALLOWED)
     output = cdsw1.must("playbooks/remove.yml", "--tags", "cdsw,container_runtime", *options)
     assert "/opt/deeplearning/engines (engine images: playbooks/cdsw_engine.yml -e cdsw_engine_state=absent)" in output
@@ -193,14 +193,14 @@ def test_it_leaves_before_cdsw_becomes_a_parcel(cdsw1: Workbench) -> None:
     cdsw1.on_host("rpm --erase cloudera-data-science-workbench && rm -rf /etc/cdsw")
 
 
-def test_a_parcel_of_1_10_is_told_for_cloudera_manager(cdsw1: Workbench) -> None:
+def test_a_parcel_of_1_10_is_told_for_cloudera_manager(cdsw1):
     cdsw1.install("1.10.5-parcel")
     output = cdsw1.must("playbooks/cdsw.yml", *ALLOWED)
     assert f"LEFT TO DO for {NAME}: in Cloudera Manager, service CDSW, Configuration, set" in output
     assert "CDSW detects 0 of 1 GPUs here." in output
 
 
-def test_a_parcel_of_1_10_is_complete_with_the_setting(cdsw1: Workbench) -> None:
+def test_a_parcel_of_1_10_is_complete_with_the_setting(cdsw1):
     cdsw1.enter_settings("1.10.5-parcel", NEWER)
     assert "LEFT TO DO" not in cdsw1.must("playbooks/cdsw.yml", *ALLOWED)
     assert cdsw1.changes("playbooks/cdsw.yml", *ALLOWED) == 0
@@ -208,7 +208,7 @@ def test_a_parcel_of_1_10_is_complete_with_the_setting(cdsw1: Workbench) -> None
     assert_a_session_gets_the_driver(cdsw1, "/usr/lib/x86_64-linux-gnu", NEWER)
 
 
-def test_a_parcel_of_1_4_gets_the_path_that_is_printed(cdsw1: Workbench) -> None:
+def test_a_parcel_of_1_4_gets_the_path_that_is_printed(cdsw1):
     cdsw1.must("playbooks/remove.yml", "--tags", "cdsw,container_runtime", "-e", "remove_confirmed=true", *ALLOWED)
     cdsw1.install("1.4.0-parcel")
     output = cdsw1.must("playbooks/cdsw.yml", *ALLOWED)
@@ -218,7 +218,7 @@ def test_a_parcel_of_1_4_gets_the_path_that_is_printed(cdsw1: Workbench) -> None
     assert_a_session_gets_the_driver(cdsw1, "/usr/local/nvidia/lib64", NEWER)
 
 
-def test_a_docker_of_the_sites_own_has_the_gpu_by_the_toolkit(cdsw1: Workbench) -> None:
+def test_a_docker_of_the_sites_own_has_the_gpu_by_the_toolkit(cdsw1):
     """The host leaves CDSW and keeps its Docker."""
     image = cdsw1.active_image()
     cdsw1.must("playbooks/remove.yml", "--tags", "cdsw,container_runtime", "-e", "remove_confirmed=true", *ALLOWED)
@@ -233,7 +233,7 @@ def test_a_docker_of_the_sites_own_has_the_gpu_by_the_toolkit(cdsw1: Workbench) 
     assert cdsw1.changes("playbooks/cdsw.yml") == 0
 
 
-def test_the_images_leave_by_the_playbook_that_made_them(cdsw1: Workbench) -> None:
+def test_the_images_leave_by_the_playbook_that_made_them(cdsw1):
     cdsw1.on_host(f"docker rm --force {ENGINE}")
     cdsw1.group = "cdsw_hosts"
     cdsw1.write_inventory(NAME)

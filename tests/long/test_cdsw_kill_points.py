@@ -8,7 +8,6 @@ import os
 import random
 import signal
 import time
-from pathlib import Path
 
 import pytest
 from cdsw_deployment import HOSTS, MASTER, WORKER, Site
@@ -44,7 +43,7 @@ def heals(site: Site) -> None:
 
 
 @pytest.mark.parametrize("number", range(POINTS))
-def test_the_same_command_heals_a_run_that_was_killed(tmp_path: Path, seconds: float, number: int) -> None:
+def test_the_same_command_heals_a_run_that_was_killed(tmp_path, seconds, number):
     part, victim = CHOSEN[number]
     print(f"KILL_POINTS_SEED={SEED} KILL_POINTS={POINTS}: {victim} at {part:.3f} of {seconds:.1f} s")
     site = Site(tmp_path)
@@ -58,7 +57,7 @@ def test_the_same_command_heals_a_run_that_was_killed(tmp_path: Path, seconds: f
 
 
 @pytest.mark.parametrize("place", PLACES)
-def test_the_same_command_heals_a_run_that_was_killed_at_a_step(tmp_path: Path, place: str) -> None:
+def test_the_same_command_heals_a_run_that_was_killed_at_a_step(tmp_path, place):
     site = Site(tmp_path)
     site.kill(place)
     heals(site)

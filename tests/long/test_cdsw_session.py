@@ -67,7 +67,7 @@ def installed(session: None) -> str:
     return output
 
 
-def test_a_mirror_that_is_not_reached_is_a_sentence(session: None) -> None:
+def test_a_mirror_that_is_not_reached_is_a_sentence(session):
     """The proxy of the session does not reach it, and its password is not printed."""
     code, output = execute(f"{PYTHON} install.py", check=False, http_proxy="http://someone:s3cret@127.0.0.1:1")
     assert code == 1
@@ -77,7 +77,7 @@ def test_a_mirror_that_is_not_reached_is_a_sentence(session: None) -> None:
     assert "s3cret" not in output
 
 
-def test_the_stack_is_installed_for_the_user_alone(installed: str) -> None:
+def test_the_stack_is_installed_for_the_user_alone(installed):
     assert f"{STACK} is installed in {HOME}/.local." in installed
     assert installed.strip().endswith("Start a new session: this one keeps the packages that it has imported.")
     assert "s3cret" not in installed
@@ -87,7 +87,7 @@ def test_the_stack_is_installed_for_the_user_alone(installed: str) -> None:
     assert owners.strip() == ""
 
 
-def test_a_second_run_changes_nothing(installed: str) -> None:
+def test_a_second_run_changes_nothing(installed):
     listing = f"find {HOME}/.local -type f -not -name '*.pyc' -printf '%p %s\\n' | sort | sha256sum"
     _, before = execute(listing)
     execute(f"{PYTHON} install.py", no_proxy="127.0.0.1")
@@ -95,7 +95,7 @@ def test_a_second_run_changes_nothing(installed: str) -> None:
 
 
 @pytest.mark.parametrize("program", ["digits_cnn.py", "digits_with_summaries.py"])
-def test_an_example_learns_the_digits_without_a_gpu(program: str, installed: str) -> None:
+def test_an_example_learns_the_digits_without_a_gpu(program, installed):
     _, output = execute(f"{PYTHON} {program}", CUDA_VISIBLE_DEVICES="-1")
     (line,) = re.findall(r"^RESULT (.*)$", output, re.MULTILINE)
     result = json.loads(line)
@@ -103,7 +103,7 @@ def test_an_example_learns_the_digits_without_a_gpu(program: str, installed: str
     assert result["held_out"] == 360
 
 
-def test_the_benchmark_trains_its_networks(installed: str) -> None:
+def test_the_benchmark_trains_its_networks(installed):
     _, output = execute(f"{PYTHON} benchmark.py --seconds 1 resnet110 conv1d lstm conv-lstm 2>benchmark.txt")
     rows = [line.split() for line in output[output.index("network ") :].splitlines()[1:]]
     assert [row[0] for row in rows] == ["resnet110", "conv1d", "lstm", "conv-lstm"], output
@@ -118,7 +118,7 @@ def test_the_benchmark_trains_its_networks(installed: str) -> None:
         ("CDSW_READONLY_PORT", "https://read-only-engine1.cdsw.example.com"),
     ],
 )
-def test_tensorboard_answers_on_the_port_of_the_session(variable: str, address: str, installed: str) -> None:
+def test_tensorboard_answers_on_the_port_of_the_session(variable, address, installed):
     execute("mkdir -p logs")
     environment = {variable: PORT, "CDSW_ENGINE_ID": "engine1", "CDSW_DOMAIN": "cdsw.example.com"}
     execute(f"{PYTHON} run_tensorboard.py >tensorboard.txt 2>&1 & echo $! >tensorboard.pid", **environment)
@@ -137,7 +137,7 @@ def test_tensorboard_answers_on_the_port_of_the_session(variable: str, address: 
         execute("pkill -P $(cat tensorboard.pid); kill $(cat tensorboard.pid); sleep 1; true")
 
 
-def test_another_python_is_refused_before_anything_is_installed(session: None) -> None:
+def test_another_python_is_refused_before_anything_is_installed(session):
     code, output = execute("/usr/bin/python3 install.py", check=False, HOME="/tmp/nobody")
     assert code == 1
     assert f"{STACK} requires Python 2.7, but this is Python 3." in output

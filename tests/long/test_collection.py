@@ -63,7 +63,7 @@ def ansible(
     )
 
 
-def test_the_same_commit_gives_the_same_bytes(tree: Path, made: list[Path], tmp_path: Path) -> None:
+def test_the_same_commit_gives_the_same_bytes(tree, made, tmp_path):
     second_tree = clone(tree, tmp_path / "tree")
     files = release.make(second_tree, tmp_path / "output")[1]
     assert [path.name for path in files] == [path.name for path in made]
@@ -74,7 +74,7 @@ def test_the_same_commit_gives_the_same_bytes(tree: Path, made: list[Path], tmp_
     assert completed.returncode == 0
 
 
-def test_the_archive_has_the_tracked_files_and_the_version_is_written_once(made: list[Path]) -> None:
+def test_the_archive_has_the_tracked_files_and_the_version_is_written_once(made):
     version = release.only(release.VERSION, (REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))
     with tarfile.open(made[0]) as archive:
         names = archive.getnames()
@@ -85,20 +85,20 @@ def test_the_archive_has_the_tracked_files_and_the_version_is_written_once(made:
         assert f"hadoop-deeplearning-{version}-docs/index.html" in archive.getnames()
 
 
-def test_ansible_doc_shows_every_module_of_the_collection(installed: Path, python: Path) -> None:
+def test_ansible_doc_shows_every_module_of_the_collection(installed, python):
     modules = {f"{COLLECTION}.{path.stem}" for path in (REPOSITORY / "plugins/modules").glob("*.py")}
     answer = ansible(python, installed.parents[2], "doc", *sorted(modules))
     assert answer.returncode == 0, answer.stderr
     assert {name for name in modules if f"> {name.upper()} " in answer.stdout} == modules
 
 
-def test_an_inventory_names_the_plugin_of_the_collection(installed: Path, python: Path) -> None:
+def test_an_inventory_names_the_plugin_of_the_collection(installed, python):
     source = str(installed / "inventories/managers/ambari.yml")
     answer = ansible(python, installed.parents[2], "inventory", "-i", source, "--graph")
     assert "Ambari requires user and password, or a token" in " ".join(answer.stderr.split())
 
 
-def test_a_module_a_role_and_a_playbook_of_the_collection_run(installed: Path, python: Path, tmp_path: Path) -> None:
+def test_a_module_a_role_and_a_playbook_of_the_collection_run(installed, python, tmp_path):
     """With only the collection and its ansible.cfg. The lock is released by a callback plugin, which the playbooks bring."""
     root = tmp_path / "root"
     (root / "envs").mkdir(parents=True)
@@ -132,7 +132,7 @@ def test_a_module_a_role_and_a_playbook_of_the_collection_run(installed: Path, p
     assert sorted(path.name for path in root.iterdir()) == [".lock", "envs"]
 
 
-def test_the_suite_of_the_collection_asks_a_host(installed: Path, python: Path, tmp_path: Path) -> None:
+def test_the_suite_of_the_collection_asks_a_host(installed, python, tmp_path):
     """With the module and the PYTHONPATH that the role verify names."""
     role = (installed / "roles/verify/tasks/run_suite.yml").read_text(encoding="utf-8")
     task = yaml.safe_load(role)[0]
@@ -157,7 +157,7 @@ def test_the_suite_of_the_collection_asks_a_host(installed: Path, python: Path, 
     assert "FAILED on host1: the environment is sealed" in answer.stdout
 
 
-def test_another_strategy_is_refused_with_the_complete_name(installed: Path, python: Path, tmp_path: Path) -> None:
+def test_another_strategy_is_refused_with_the_complete_name(installed, python, tmp_path):
     config = tmp_path / "ansible.cfg"
     config.touch()
     playbook = f"{COLLECTION}.plan"

@@ -28,7 +28,7 @@ def leaves(cluster: Cluster, host: str) -> None:
     until(lambda: cluster.states()[host] == "DECOMMISSIONING", 240, f"{host} must leave")
 
 
-def test_a_job_ends_as_it_should_before_its_host_is_out(cluster: Cluster, operator: Operator) -> None:
+def test_a_job_ends_as_it_should_before_its_host_is_out(cluster, operator):
     job = cluster.submit("nightly training")
     host = job.host
     assert NOTHING not in operator.runs("drained", host, 120, "--check")
@@ -52,7 +52,7 @@ def test_a_job_ends_as_it_should_before_its_host_is_out(cluster: Cluster, operat
     second_job.finish()
 
 
-def test_at_the_limit_yarn_ends_what_still_runs_and_the_run_names_it(cluster: Cluster, operator: Operator) -> None:
+def test_at_the_limit_yarn_ends_what_still_runs_and_the_run_names_it(cluster, operator):
     job = cluster.submit("endless")
     host = job.host
     output = " ".join(operator.runs("drained", host, 15).split())
@@ -65,7 +65,7 @@ def test_at_the_limit_yarn_ends_what_still_runs_and_the_run_names_it(cluster: Cl
 
 
 @pytest.mark.parametrize("then", ["drained", "running"])
-def test_a_killed_drain_is_resumed_or_undone(cluster: Cluster, operator: Operator, then: str) -> None:
+def test_a_killed_drain_is_resumed_or_undone(cluster, operator, then):
     job = cluster.submit("long")
     host = job.host
     drain = operator.starts("drained", host)
@@ -84,7 +84,7 @@ def test_a_killed_drain_is_resumed_or_undone(cluster: Cluster, operator: Operato
         job.finish()
 
 
-def test_a_host_that_does_not_come_back_stays_recorded_until_it_does(cluster: Cluster, operator: Operator) -> None:
+def test_a_host_that_does_not_come_back_stays_recorded_until_it_does(cluster, operator):
     operator.runs("drained", "data2")
     failing_start = ("-e", "node_maintenance_start_command=false")
     process = operator.starts("running", "data2", 120, *failing_start)
@@ -96,7 +96,7 @@ def test_a_host_that_does_not_come_back_stays_recorded_until_it_does(cluster: Cl
     assert operator.is_as_before()
 
 
-def test_the_last_host_does_not_leave(cluster: Cluster, operator: Operator) -> None:
+def test_the_last_host_does_not_leave(cluster, operator):
     operator.runs("drained", "data1")
     process = operator.starts("drained", "data2")
     output = " ".join(process.communicate(timeout=600)[0].split())
@@ -148,9 +148,7 @@ class Upgrade(Operator):
         ]
 
 
-def test_an_upgrade_changes_a_host_that_is_out_and_one_that_fails_stays_out_until_the_same_command(
-    cluster: Cluster,
-) -> None:
+def test_an_upgrade_changes_a_host_that_is_out_and_one_that_fails_stays_out_until_the_same_command(cluster):
     upgrade = Upgrade(cluster)
     upgrade.broken.touch()
     status, output = upgrade.run()
@@ -166,7 +164,7 @@ def test_an_upgrade_changes_a_host_that_is_out_and_one_that_fails_stays_out_unti
     assert upgrade.is_as_before()
 
 
-def test_hosts_of_two_racks_do_not_leave_together_and_no_host_was_changed(cluster: Cluster) -> None:
+def test_hosts_of_two_racks_do_not_leave_together_and_no_host_was_changed(cluster):
     upgrade = Upgrade(cluster)
     upgrade.journal.unlink(missing_ok=True)
     status, output = upgrade.run("-e", "upgrade_batch=100%")

@@ -44,7 +44,7 @@ def hosts(earlier: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[H
         yield hosts
 
 
-def test_a_clone_without_history_says_what_brings_it(tmp_path: Path) -> None:
+def test_a_clone_without_history_says_what_brings_it(tmp_path):
     git(tmp_path, "init", "--quiet")
     assert "git fetch --unshallow brings it" in missing(tmp_path)
 
@@ -53,9 +53,7 @@ def current(hosts: Hosts) -> set[str]:
     return {hosts.shell(name, "basename $(readlink /opt/deeplearning/current)").strip() for name in hosts.names}
 
 
-def test_todays_site_yml_takes_the_hosts_of_an_earlier_version_and_the_earlier_one_takes_them_back(
-    hosts: Hosts, earlier: Path
-) -> None:
+def test_todays_site_yml_takes_the_hosts_of_an_earlier_version_and_the_earlier_one_takes_them_back(hosts, earlier):
     """One test, because each step begins with what the one before left."""
     hosts.tree = earlier
     hosts.site()

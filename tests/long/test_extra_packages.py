@@ -29,9 +29,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("image", "python", "command"), CASES, ids=["el7", "el9"])
-def test_packages_of_a_site_are_locked_installed_and_imported(
-    image: str, python: str, command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_packages_of_a_site_are_locked_installed_and_imported(image, python, command, tmp_path, monkeypatch):
     subprocess.run([*command, "--stacks", str(tmp_path / "stacks")], cwd=REPOSITORY, check=True, timeout=900)
     [path] = tmp_path.glob("stacks/*.yml")
     monkeypatch.setattr(stacks, "_site", [])

@@ -72,9 +72,7 @@ def gpus(tmp_path: Path) -> Callable[..., Gpus]:
 
 
 @pytest.mark.parametrize("policy", ["fair", "drf", None])
-def test_the_fair_scheduler_gives_no_gpu_twice_with_either_policy(
-    gpus: Callable[..., Gpus], policy: str | None
-) -> None:
+def test_the_fair_scheduler_gives_no_gpu_twice_with_either_policy(gpus, policy):
     """Three containers want two GPUs each, and there are four. None: the CapacityScheduler with the DominantResourceCalculator."""
     cluster = gpus()
     if policy:
@@ -91,9 +89,7 @@ def test_the_fair_scheduler_gives_no_gpu_twice_with_either_policy(
         assert int(count.read_text(encoding="utf-8")) == 2
 
 
-def test_a_nodemanager_ends_if_its_nvidia_smi_needs_more_than_ten_seconds(
-    gpus: Callable[..., Gpus],
-) -> None:
+def test_a_nodemanager_ends_if_its_nvidia_smi_needs_more_than_ten_seconds(gpus):
     cluster = gpus()
     cluster.behaves(seconds=11)
     try:
@@ -120,7 +116,7 @@ def role(cluster: Gpus, name: str, **variables: object) -> tuple[int, str]:
     return process.returncode, " ".join(output.split())
 
 
-def test_a_nodemanager_that_gave_up_on_its_nvidia_smi_is_restarted(gpus: Callable[..., Gpus]) -> None:
+def test_a_nodemanager_that_gave_up_on_its_nvidia_smi_is_restarted(gpus):
     """The driver is away longer than ten looks, as in an upgrade without a drain."""
     cluster = gpus()
     with cluster.running():
@@ -142,7 +138,7 @@ def test_a_nodemanager_that_gave_up_on_its_nvidia_smi_is_restarted(gpus: Callabl
         until(lambda: cluster.gpus() == {"data1": 2, "data2": 2}, 120, "YARN must have its GPUs")
 
 
-def test_a_look_of_a_nodemanager_is_no_use_of_the_gpus(gpus: Callable[..., Gpus]) -> None:
+def test_a_look_of_a_nodemanager_is_no_use_of_the_gpus(gpus):
     """It sleeps in nvidia-smi, so that an upgrade meets it."""
     cluster = gpus()
     host = GPU_HOST_INFO.Host()
@@ -158,7 +154,7 @@ def test_a_look_of_a_nodemanager_is_no_use_of_the_gpus(gpus: Callable[..., Gpus]
         until(lambda: bool(looks()), 60, "an nvidia-smi must run below the NodeManager")
 
 
-def test_with_named_gpus_a_nodemanager_starts_whatever_its_nvidia_smi_does(gpus: Callable[..., Gpus]) -> None:
+def test_with_named_gpus_a_nodemanager_starts_whatever_its_nvidia_smi_does(gpus):
     cluster = gpus(devices="0:0,1:1")
     cluster.behaves(seconds=11, status=1)
     with cluster.running():

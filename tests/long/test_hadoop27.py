@@ -74,9 +74,7 @@ def used(cluster: Cluster) -> list[tuple[int, int]]:
     return sorted((row["numContainers"], row["usedMemoryMB"]) for row in nodes if row["nodeHostName"] in NODES.values())
 
 
-def test_executors_of_per_node_are_alone_on_their_nodes_and_keep_those_of_others_away(
-    edge: Edge, cluster: Cluster
-) -> None:
+def test_executors_of_per_node_are_alone_on_their_nodes_and_keep_those_of_others_away(edge, cluster):
     options = ("--memory", "256m", "--per-node", "1")
     process, job = edge.starts("--executors", "2", *options)
     # Of 1024 MB: 513 for an executor, which YARN rounds to 640, and 384 for the master.
@@ -92,14 +90,14 @@ def test_executors_of_per_node_are_alone_on_their_nodes_and_keep_those_of_others
     assert process.wait(60) == 0
 
 
-def test_nodes_are_read_without_what_this_hadoop_does_not_tell(cluster: Cluster) -> None:
+def test_nodes_are_read_without_what_this_hadoop_does_not_tell(cluster):
     _, version, nodes = yarn_nodes.cluster([f"http://{cluster.web}"])
     states = {node["name"]: (node["state"], node["gpus"]) for node in map(yarn_nodes.summary, nodes)}
     expected = dict.fromkeys(NODES.values(), ("RUNNING", 0)) | {"retired1": ("DECOMMISSIONED", 0)}
     assert (version, states, yarn_nodes.running(nodes)) == ("2.7.7", expected, {"": 2})
 
 
-def test_a_drain_is_refused_and_nothing_on_the_host_ends(cluster: Cluster) -> None:
+def test_a_drain_is_refused_and_nothing_on_the_host_ends(cluster):
     operator, job = Operator(cluster), cluster.submit("nightly training")
     process = operator.starts("drained", job.host)
     output = " ".join(process.communicate(timeout=600)[0].split())
@@ -110,7 +108,7 @@ def test_a_drain_is_refused_and_nothing_on_the_host_ends(cluster: Cluster) -> No
     job.finish()
 
 
-def test_a_refresh_by_hand_ends_what_runs_on_the_host(cluster: Cluster) -> None:
+def test_a_refresh_by_hand_ends_what_runs_on_the_host(cluster):
     """As docs/reference/hadoop.md says."""
     job, before = cluster.submit("nightly training"), cluster.excluded.read_bytes()
     host = job.host
@@ -127,7 +125,7 @@ def test_a_refresh_by_hand_ends_what_runs_on_the_host(cluster: Cluster) -> None:
     job.finish()  # on the other host, or here again
 
 
-def test_labels_by_hand(cluster: Cluster) -> None:
+def test_labels_by_hand(cluster):
     """As docs/operate/yarn.md says."""
     rmadmin(cluster, "-addToClusterNodeLabels", "gpu(exclusive=true)", status=255)
     rmadmin(cluster, "-addToClusterNodeLabels", "gpu")

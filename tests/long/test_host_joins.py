@@ -38,14 +38,14 @@ def joined(hosts: Hosts, name: str, others: tuple[str, ...]) -> None:
     assert second_output.count("changed=0 ") == len(others) + 1
 
 
-def test_an_empty_host_joins_and_no_other_is_touched(hosts: Hosts) -> None:
+def test_an_empty_host_joins_and_no_other_is_touched(hosts):
     hosts.write_inventory(OLD, REPLACED)
     hosts.site()
     hosts.write_inventory(OLD, REPLACED, NEW)
     joined(hosts, NEW, (OLD, REPLACED))
 
 
-def test_an_empty_host_takes_the_place_of_another(hosts: Hosts) -> None:
+def test_an_empty_host_takes_the_place_of_another(hosts):
     hosts.close_connections()
     hosts.start_host(REPLACED)
     hosts.write_inventory(OLD, REPLACED, NEW)

@@ -119,7 +119,7 @@ def site(tmp_path: Path) -> Iterator[Site]:
     nodes.remove(NODE)
 
 
-def test_a_key_is_followed_by_another(site: Site) -> None:
+def test_a_key_is_followed_by_another(site):
     """One test, because each step begins with what the one before left."""
     site.publish("old")
     code, output = site.install("1.0", "old")

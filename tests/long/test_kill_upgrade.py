@@ -60,9 +60,7 @@ def current(hosts: Hosts) -> list[str]:
 
 @pytest.mark.parametrize("number", range(POINTS))
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_same_command_ends_a_run_that_was_killed(
-    hosts: Hosts, undisturbed: dict[str, tuple[float, dict[str, set[str]]]], kind: str, number: int
-) -> None:
+def test_the_same_command_ends_a_run_that_was_killed(hosts, undisturbed, kind, number):
     part, victim = CHOSEN[kind][number]
     seconds, expected = undisturbed[kind]
     print(f"KILL_POINTS_SEED={SEED} KILL_POINTS={POINTS}: {kind}, {victim} at {part:.3f} of {seconds:.1f} s")

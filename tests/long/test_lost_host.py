@@ -33,9 +33,7 @@ def cut(hosts: Hosts) -> Callable[[], object]:
 
 
 @pytest.mark.parametrize("lose", [freeze, cut], ids=["frozen", "its link is down"])
-def test_a_host_that_is_lost_in_the_middle_is_named_and_healed(
-    hosts: Hosts, lose: Callable[[Hosts], Callable[[], object]]
-) -> None:
+def test_a_host_that_is_lost_in_the_middle_is_named_and_healed(hosts, lose):
     for name in hosts.names:
         hosts.shell(name, "rm -rf /opt/deeplearning")
     process = hosts.start_site()

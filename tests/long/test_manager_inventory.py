@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import ansible_programs
 import pytest
@@ -25,7 +24,7 @@ def hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosts]:
         yield hosts
 
 
-def test_site_yml_installs_what_the_manager_calls_a_data_node(hosts: Hosts, tmp_path: Path) -> None:
+def test_site_yml_installs_what_the_manager_calls_a_data_node(hosts, tmp_path):
     inventory = yaml.safe_load((hosts.directory / "inventory.json").read_text(encoding="utf-8"))
     group = inventory["all"]["children"]["data_nodes"]
     manager = Cloudera()

@@ -89,7 +89,7 @@ def operator(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRe
         yield operator
 
 
-def test_a_host_gets_its_label_once_and_jobs_without_it_go_elsewhere(operator: Operator) -> None:
+def test_a_host_gets_its_label_once_and_jobs_without_it_go_elsewhere(operator):
     output = operator.labels(data2="gpu")
     assert (operator.status, operator.has()) == (0, {"data1": [], "data2": ["gpu"]}), output
     assert "changed=1 " in output
@@ -103,14 +103,14 @@ def test_a_host_gets_its_label_once_and_jobs_without_it_go_elsewhere(operator: O
     training.finish()
 
 
-def test_a_label_survives_a_restart_of_yarn(operator: Operator) -> None:
+def test_a_label_survives_a_restart_of_yarn(operator):
     operator.labels(data2="gpu")
     subprocess.run([str(operator.cluster.directory / "restart")], check=True)
     until(lambda: list(operator.cluster.states().values()) == ["RUNNING"] * 2, 120, "NodeManagers must register again")
     assert operator.has() == {"data1": [], "data2": ["gpu"]}
 
 
-def test_a_label_of_the_site_is_neither_changed_nor_taken_away(operator: Operator) -> None:
+def test_a_label_of_the_site_is_neither_changed_nor_taken_away(operator):
     operator.labels(data2="gpu")
     yarn = [str(operator.cluster.directory / "yarn"), "rmadmin"]
     environment = {**os.environ, "HADOOP_CONF_DIR": str(operator.conf)}
@@ -125,7 +125,7 @@ def test_a_label_of_the_site_is_neither_changed_nor_taken_away(operator: Operato
     subprocess.run([*yarn, "-removeFromClusterNodeLabels", "fast"], check=True, env=environment)
 
 
-def test_the_removal_takes_every_label_and_setting_away(operator: Operator) -> None:
+def test_the_removal_takes_every_label_and_setting_away(operator):
     operator.labels(data2="gpu")
     output = operator.labels("absent")
     assert (operator.status, operator.has()) == (0, {"data1": [], "data2": []}), output
@@ -135,7 +135,7 @@ def test_the_removal_takes_every_label_and_setting_away(operator: Operator) -> N
     assert operator.files() == operator.before
 
 
-def test_a_directory_that_cannot_be_made_is_refused_before_a_change(operator: Operator) -> None:
+def test_a_directory_that_cannot_be_made_is_refused_before_a_change(operator):
     store = operator.cluster.directory / "yarn.exclude" / "labels"
     task = {"yarn_labels": {"state": "stored", "store": f"file://{store}", **operator.admin()}}
     output = " ".join(operator.play("masters", task).split())

@@ -90,7 +90,7 @@ def answers(address: str, token: str | None) -> int:
 @pytest.mark.parametrize(
     ("lock", "interpreter"), [pytest.param(lock, *one.values, id=lock, marks=one.marks) for lock, one in CASES]
 )  # type: ignore[attr-defined]
-def test_a_notebook_trains_submits_and_leaves_no_process(lock: str, interpreter: str, tmp_path: Path) -> None:
+def test_a_notebook_trains_submits_and_leaves_no_process(lock, interpreter, tmp_path):
     root, program, packages_directory, home = (tmp_path / name for name in ("deeplearning", "command", "own", "home"))
     environment(lock, interpreter, root)
     assert programs.main([str(REPOSITORY / "roles/deeplearning_command/files/deeplearning"), str(program)]) == 0

@@ -69,7 +69,7 @@ def results(said: str) -> list[str]:
     return sorted(re.findall(r"RESULT (.*)", analyst(f"tfos-submit logs {application}")))
 
 
-def test_horovod_is_compiled_and_trains_here_and_on_yarn() -> None:
+def test_horovod_is_compiled_and_trains_here_and_on_yarn():
     install, train = commands("horovod")
     analyst(install)
     text = analyst(train)
@@ -81,14 +81,14 @@ def test_horovod_is_compiled_and_trains_here_and_on_yarn() -> None:
     analyst("hdfs dfs -test -e hvd/model/saved_model.pb")
 
 
-def test_the_error_of_one_process_is_the_jobs() -> None:
+def test_the_error_of_one_process_is_the_jobs():
     submit = "tfos-submit --executors 2 --venv ~/hvd --files fails.py launch.py fails.py || echo status $?"
     text = analyst(f"cd horovod; {submit}")
     assert "FileNotFoundError: [Errno 2] No such file or directory: '/nonexistent/data'" in text.split("first error")[1]
     assert text.endswith("status 1\n")
 
 
-def test_executors_read_parquet_themselves() -> None:
+def test_executors_read_parquet_themselves():
     analyst("cd digits && sh run.sh parquet")
     *reads, measure = commands("parquet")
     read_results = [results(analyst(block)) for block in reads]

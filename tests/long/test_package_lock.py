@@ -52,7 +52,7 @@ def play(tag: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.parametrize("tag", ["install", "remove"])
 @pytest.mark.parametrize("holder", list(HOLDERS))
-def test_a_lock_is_waited_for_and_its_holder_is_named(node: str, holder: str, tag: str) -> None:
+def test_a_lock_is_waited_for_and_its_holder_is_named(node, holder, tag):
     program, shows, pattern = HOLDERS[holder]
     if tag == "remove":
         assert play("install").returncode == 0

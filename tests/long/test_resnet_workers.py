@@ -35,7 +35,7 @@ def _cluster_of_its_own() -> Iterator[None]:
         yield
 
 
-def test_one_and_two_workers_are_measured_and_the_columns_add_up() -> None:
+def test_one_and_two_workers_are_measured_and_the_columns_add_up():
     lines = analyst(f"{MEASURE} --workers 1,2 --rounds 4 --output resnet50.json").splitlines()
     results: dict[str, Any] = json.loads(analyst("cat resnet50.json"))
     assert re.fullmatch(r"tf2\.15-cpu-py3-el9-[0-9a-f]{12}", results["environment"])
@@ -61,7 +61,7 @@ def test_one_and_two_workers_are_measured_and_the_columns_add_up() -> None:
     assert any("this is on CPUs, and says nothing about GPUs" in line for line in lines)
 
 
-def test_an_interrupted_measurement_ends_its_job() -> None:
+def test_an_interrupted_measurement_ends_its_job():
     ran = set(re.findall(r"application_\S+", analyst("tfos-submit jobs")))
     text = f"exec {MEASURE} --workers 2 --rounds 1000 --output interrupted.json"
     with subprocess.Popen(
@@ -81,7 +81,7 @@ def test_an_interrupted_measurement_ends_its_job() -> None:
     assert json.loads(analyst("cat interrupted.json"))["resnet50"]["workers"] == []
 
 
-def test_what_yarn_cannot_give_is_no_result_and_keeps_the_others() -> None:
+def test_what_yarn_cannot_give_is_no_result_and_keeps_the_others():
     words = run(*command(f"{MEASURE} --workers 1,30 --rounds 2 --wait 10 --output few.json"), status=1)
     assert "30 executors were asked for" in words
     one, many = json.loads(analyst("cat few.json"))["resnet50"]["workers"]

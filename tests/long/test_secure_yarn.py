@@ -40,7 +40,7 @@ def files() -> str:
     return nodes.execute(MASTER, "sh", "-c", f"sha256sum {CONF}/*.xml")
 
 
-def test_a_label_comes_survives_and_goes() -> None:
+def test_a_label_comes_survives_and_goes():
     before = files()
     with labelled(CLUSTER, "gpu", {"root.default": 100}):
         output = play(CLUSTER, *WINDOW, status=2)
@@ -56,7 +56,7 @@ def test_a_label_comes_survives_and_goes() -> None:
     assert as_daemon(CLUSTER, "hdfs", f"hdfs dfs -cat {STORE}/nodelabel.editlog").count("gpu") > 0, "it was kept there"
 
 
-def test_a_host_leaves_and_comes_back() -> None:
+def test_a_host_leaves_and_comes_back():
     path = "/etc/hadoop/yarn.exclude"
     entry = f"<property><name>yarn.resourcemanager.nodes.exclude-path</name><value>{path}</value></property>"
     # A NodeManager tries a ResourceManager that restarted every 30 seconds.

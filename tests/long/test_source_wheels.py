@@ -48,12 +48,12 @@ def stated(files: dict[str, bytes]) -> tuple[str, Version, set[str]]:
     return canonicalize_name(metadata["Name"]), Version(metadata["Version"]), requirements
 
 
-def test_the_recipes_are_those_of_the_locks() -> None:
+def test_the_recipes_are_those_of_the_locks():
     assert {entry.sha256 for _, entry in CASES.values()} == set(source_wheels.RECIPES)
 
 
 @pytest.mark.parametrize("case", CASES, ids="-".join)
-def test_a_recipe_yields_the_files_that_setup_yields(case: tuple[str, str], tmp_path: Path) -> None:
+def test_a_recipe_yields_the_files_that_setup_yields(case, tmp_path):
     lock, entry = CASES[case]
     python = interpreters.found(lock.python)
     if python is None:

@@ -55,7 +55,7 @@ def roll_back(*options: str) -> dict[str, str]:
     return seals(cluster)
 
 
-def test_there_and_back() -> None:
+def test_there_and_back():
     """One test, because each step starts from the one before."""
     before = switch(FIRST)
     second = switch(SECOND)

@@ -33,7 +33,7 @@ def own_rows(answer: plan_model.Plan) -> list[tuple[str, str]]:
     return [(row.wanted, row.reason) for row in answer.rows if row.component == "additional_environments"]
 
 
-def test_it_is_planned_beside_the_active_one_and_then_is_there() -> None:
+def test_it_is_planned_beside_the_active_one_and_then_is_there():
     hosts = [host(), host("data1", ("data_nodes",)), host("mirror1", ("mirror_host",))]
     first = made(*hosts)
     (additional,) = first.hosts["edge1"]["additional"]
@@ -46,7 +46,7 @@ def test_it_is_planned_beside_the_active_one_and_then_is_there() -> None:
     assert made(*(after(entry, first) for entry in hosts)).rows == []
 
 
-def test_one_that_a_host_of_the_cluster_lacks_is_a_warning_because_no_job_runs_there() -> None:
+def test_one_that_a_host_of_the_cluster_lacks_is_a_warning_because_no_job_runs_there():
     def warned(*hosts: plan_model.Host) -> list[str]:
         return [text for text in made(*hosts).warnings if "--stack" in text]
 
@@ -60,7 +60,7 @@ def test_one_that_a_host_of_the_cluster_lacks_is_a_warning_because_no_job_runs_t
     assert warned(edge, host("data1", ("data_nodes",), deeplearning_request=BESIDE)) == []
 
 
-def test_one_that_is_damaged_is_named_with_the_reason() -> None:
+def test_one_that_is_damaged_is_named_with_the_reason():
     first = made(host())
     name = first.hosts["edge1"]["additional"][0]["environment"]
 
@@ -72,7 +72,7 @@ def test_one_that_is_damaged_is_named_with_the_reason() -> None:
     assert new_plan.hosts["edge1"]["needs"] == ["additional_environments"], "and the active one stays as it is"
 
 
-def test_one_that_is_not_requested_any_more_is_forgotten() -> None:
+def test_one_that_is_not_requested_any_more_is_forgotten():
     entry = after(host(), made(host()))
     variables = {**entry.variables, "deeplearning_additional_stacks": NONE}
     answer = made(replace(entry, variables=variables))
@@ -80,12 +80,12 @@ def test_one_that_is_not_requested_any_more_is_forgotten() -> None:
     assert answer.hosts["edge1"]["additional"] == []
 
 
-def test_a_mirror_without_internet_is_filled_with_it() -> None:
+def test_a_mirror_without_internet_is_filled_with_it():
     contents = mirror_contents.contents([host()], [], REPOSITORY, str)
     assert (contents.problems, list(contents.environments)) == ([], [(ACTIVE, "3.9"), (BESIDE, "3.8")])
 
 
-def test_the_active_stack_is_not_installed_twice() -> None:
+def test_the_active_stack_is_not_installed_twice():
     assert made(host(deeplearning_additional_stacks=[ACTIVE])).hosts["edge1"]["additional"] == []
 
 
@@ -97,18 +97,18 @@ def test_the_active_stack_is_not_installed_twice() -> None:
         ("no name", "each entry the name of a stack"),
     ],
 )
-def test_one_that_does_not_fit_is_a_problem_of_the_plan(name: str, words: str) -> None:
+def test_one_that_does_not_fit_is_a_problem_of_the_plan(name, words):
     (problem,) = made(host(deeplearning_additional_stacks=[name])).problems
     assert "deeplearning_additional_stacks" in problem
     assert words in problem
 
 
-def test_each_new_environment_needs_its_space() -> None:
+def test_each_new_environment_needs_its_space():
     small = altered(host(), lambda facts: facts.update(disk_free_mb={"/opt": 9000}))
     assert "/opt requires 10000 MB for 2 new environments, but has 9000 MB free" in made(small).problems[0]
 
 
-def test_cdsw_gets_the_driver_that_an_additional_stack_decides() -> None:
+def test_cdsw_gets_the_driver_that_an_additional_stack_decides():
     """The active one is for the CPU and decides none."""
     workbench = {"kind": "rpm", "release": "1.4.0", "settings": {}, "master": True, "drivers": []}
     nvidia = {"gpus": [{"vendor": "10de", "device": "15f8"}], "listed": None}
@@ -120,7 +120,7 @@ def test_cdsw_gets_the_driver_that_an_additional_stack_decides() -> None:
     assert answer.hosts["cdsw1"]["cdsw"]["driver"] == driver
 
 
-def test_the_gpu_layer_serves_all_stacks_of_a_host() -> None:
+def test_the_gpu_layer_serves_all_stacks_of_a_host():
     stack_inputs = {"deeplearning_request": "tf2.4-py38-el8", "deeplearning_additional_stacks": ["tf2.11-py39"]}
     site = {name: value for name, value in SITE.items() if value != "none"}
     answer = made(invented_hosts.host("data1", ("data_nodes",), {**site, **stack_inputs, **ACCEPTED}, el8()))

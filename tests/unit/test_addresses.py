@@ -8,7 +8,7 @@ from hadoop_dl.data.addresses import mirror_index_problem, mirror_url_problem, o
 @pytest.mark.parametrize(
     "url", ["http://mirror01:8900", "https://mirror.example.com/dl/", "http://192.0.2.1", "http://[2001:db8::1]:8900"]
 )
-def test_addresses_that_hosts_can_use(url: str) -> None:
+def test_addresses_that_hosts_can_use(url):
     assert mirror_url_problem(url) == ""
 
 
@@ -29,7 +29,7 @@ def test_addresses_that_hosts_can_use(url: str) -> None:
         ("http://mirror01/a b", "spaces"),
     ],
 )
-def test_addresses_that_are_refused(url: object, words: str) -> None:
+def test_addresses_that_are_refused(url, words):
     problem = mirror_url_problem(url)
     assert words in problem
     assert problem.startswith("mirror_url must ")
@@ -37,7 +37,7 @@ def test_addresses_that_are_refused(url: object, words: str) -> None:
 
 
 @pytest.mark.parametrize("root", ["/srv/deeplearning-mirror", "/data/mirror", "/mnt/disk1/mirror/", "/mirror"])
-def test_directories_that_can_be_a_mirror(root: str) -> None:
+def test_directories_that_can_be_a_mirror(root):
     assert own_directory_problem("mirror_root", root) == ""
 
 
@@ -49,7 +49,7 @@ def test_directories_that_can_be_a_mirror(root: str) -> None:
         *("srv/mirror", "", None),
     ],
 )
-def test_directories_of_others_are_refused(root: object) -> None:
+def test_directories_of_others_are_refused(root):
     assert own_directory_problem("mirror_root", root).startswith("mirror_root must ")
 
 
@@ -69,7 +69,7 @@ LOGIN = {"user": "svc", "password": "s3cret"}
         (ARTIFACTORY, {"token": "s3cret"}, "must have user and password"),
     ],
 )
-def test_a_login_is_for_an_index_with_https(url: str, login: dict[str, str], words: str) -> None:
+def test_a_login_is_for_an_index_with_https(url, login, words):
     problem = mirror_index_problem(url, login)
     assert words in problem
     assert bool(words) == bool(problem)

@@ -4,7 +4,7 @@ from hadoop_dl.data import advisories
 from hadoop_dl.data.stacks import load_stack
 
 
-def test_the_report_names_a_stack_with_known_advisories() -> None:
+def test_the_report_names_a_stack_with_known_advisories():
     stack = load_stack("tf1.15-cpu-py36-el8")
     [note] = advisories.notes(f"{stack.name}-{stack.lock().digest}")
     assert note.startswith("tf1.15-cpu-py36-el8 has known advisories: ")

@@ -65,9 +65,7 @@ def versions(items: list[dict[str, Any]]) -> list[str]:
         ({"0.11.1": installed(), "0.26.1": installed()}, ["0.26.1"], []),
     ],
 )
-def test_what_is_missing_incomplete_or_another_is_installed_once_and_the_rest_stays(
-    has: dict[str, Any], named: list[str], installs: list[str]
-) -> None:
+def test_what_is_missing_incomplete_or_another_is_installed_once_and_the_rest_stays(has, named, installs):
     planned_work = work({"versions": has}, versions=named)
     assert (versions(planned_work["install"]), planned_work["remove"]) == (installs, [])
 
@@ -75,14 +73,14 @@ def test_what_is_missing_incomplete_or_another_is_installed_once_and_the_rest_st
 @pytest.mark.parametrize(
     ("named", "left"), [(["0.11.1"], False), ([], True), (["0.11.1", "0.26.1"], True), (["0.9.0"], False)]
 )
-def test_only_what_this_project_installed_is_removed(named: list[str], left: bool) -> None:
+def test_only_what_this_project_installed_is_removed(named, left):
     host_versions = {"0.11.1": installed(), "0.26.1": installed(), "1.0.0": {"managed": False, "complete": False}}
     planned_work = work({"versions": host_versions}, state="absent", versions=named)
     assert versions(planned_work["remove"]) == [name for name in named or ["0.11.1", "0.26.1"] if name != "0.9.0"]
     assert planned_work["nothing_left"] is left
 
 
-def test_the_repository_leaves_with_the_last_version_that_came_from_it() -> None:
+def test_the_repository_leaves_with_the_last_version_that_came_from_it():
     host_versions = {"0.11.1": installed("repository"), "0.26.1": installed("repository"), "1.0.0": installed()}
     partial_removal = work({"versions": host_versions}, state="absent", versions=["0.11.1"])
     full_removal = work({"versions": host_versions}, state="absent", versions=["0.11.1", "0.26.1"])
@@ -100,9 +98,7 @@ def test_the_repository_leaves_with_the_last_version_that_came_from_it() -> None
         ({"name": "bazel-0.28.1-1.x86_64", "version": "0.28.1"}, "bazel-0.28.1", "bazel-0.26.1"),
     ],
 )
-def test_a_package_that_the_site_installed_is_not_recorded_as_ours(
-    package: dict[str, str], mark: str, ours: str
-) -> None:
+def test_a_package_that_the_site_installed_is_not_recorded_as_ours(package, mark, ours):
     host_versions = {"0.28.1": installed("repository", package=mark)}
     planned_work = work({"versions": host_versions, "package": package}, source="repository")
     assert planned_work["problems"] == []
@@ -138,21 +134,19 @@ def test_a_package_that_the_site_installed_is_not_recorded_as_ours(
         ),
     ],
 )
-def test_what_cannot_be_done_is_refused_with_a_sentence(
-    host: dict[str, Any], given: dict[str, Any], words: str
-) -> None:
+def test_what_cannot_be_done_is_refused_with_a_sentence(host, given, words):
     (problem,) = work(host, **given)["problems"]
     assert words in problem
     assert problem.endswith(".")
 
 
-def test_everything_that_is_missing_for_a_bootstrap_is_one_list() -> None:
+def test_everything_that_is_missing_for_a_bootstrap_is_one_list():
     tools = {**dict.fromkeys(TOOLS, ""), "jdk": {"javac": "", "version": "", "home": ""}}
     (problem,) = work({**USER, "tools": tools}, source="bootstrap", versions=["0.11.1"])["problems"]
     assert "a JDK (javac): 8; a C++ compiler (g++); Python; bash; zip; unzip; which" in problem
 
 
-def test_a_bootstrap_that_has_everything_is_not_refused_nor_a_jdk_that_only_unverified_data_is_against() -> None:
+def test_a_bootstrap_that_has_everything_is_not_refused_nor_a_jdk_that_only_unverified_data_is_against():
     assert work(USER, source="bootstrap", versions=["0.11.1", "0.26.1"])["problems"] == []
     jdk = {"javac": "/x/javac", "version": "17", "home": ""}
     assert work({**USER, "tools": {**TOOLS, "jdk": jdk}}, source="bootstrap")["problems"] == []
@@ -168,7 +162,7 @@ def put(root: Path, program: Path, version: str = "0.26.1", **more: Any) -> dict
 
 
 @pytest.mark.parametrize("old", [False, True])
-def test_an_executable_is_known_by_its_own_version(tmp_path: Path, old: bool) -> None:
+def test_an_executable_is_known_by_its_own_version(tmp_path, old):
     program = executable(tmp_path / "bazel", "0.26.1", old=old)
     assert bazel_versions.label(str(program)) == "0.26.1"
     assert bazel_versions.problem(str(program), "0.26.1") is None
@@ -178,7 +172,7 @@ def test_an_executable_is_known_by_its_own_version(tmp_path: Path, old: bool) ->
     assert bazel_versions.problem(str(binary), "4.2.3") is None
 
 
-def test_debians_has_the_version_of_its_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_debians_has_the_version_of_its_package(tmp_path, monkeypatch):
     """Debian's bazel-bootstrap answers "no_version" itself, and has its server in /usr/share/bazel; dpkg-query's answers are those of Debian 12."""
     answers = 'case $1 in --search) [ "$2" = /usr/bin/bazel-4 ] && echo "bazel-bootstrap: $2";; --show) printf "4.2.3+ds-9";; esac'
     program = write_script(tmp_path / "dpkg-query", answers)
@@ -190,12 +184,12 @@ def test_debians_has_the_version_of_its_package(tmp_path: Path, monkeypatch: pyt
 
 
 @pytest.mark.parametrize("content", [b"", b"#!/bin/sh\necho bazel\n", b"PK\x03\x04 broken"])
-def test_another_file_is_no_bazel(tmp_path: Path, content: bytes) -> None:
+def test_another_file_is_no_bazel(tmp_path, content):
     (tmp_path / "file").write_bytes(content)
     assert "no executable of bazel" in str(bazel_versions.problem(str(tmp_path / "file"), "0.26.1"))
 
 
-def test_an_executable_for_a_newer_c_library_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_executable_for_a_newer_c_library_is_refused(tmp_path, monkeypatch):
     """As ldd of RHEL 6 answers about an executable for RHEL 7."""
     answer = 'echo "$1: /lib64/libc.so.6: version \\`GLIBC_2.17\' not found (required by $1)" >&2'
     write_script(tmp_path / "ldd", answer)
@@ -204,7 +198,7 @@ def test_an_executable_for_a_newer_c_library_is_refused(tmp_path: Path, monkeypa
     assert bazel_versions.problem(str(program), "0.26.1") == "this host has no GLIBC_2.17"
 
 
-def test_a_version_is_complete_with_its_mark_or_not_there(tmp_path: Path) -> None:
+def test_a_version_is_complete_with_its_mark_or_not_there(tmp_path):
     root = tmp_path / "root"
     root.mkdir()
     answer = put(root, executable(tmp_path / "bazel", "0.26.1"))
@@ -217,7 +211,7 @@ def test_a_version_is_complete_with_its_mark_or_not_there(tmp_path: Path) -> Non
     assert sorted(os.listdir(root)) == [".lock", "0.26.1"]
 
 
-def test_a_damaged_version_is_replaced(tmp_path: Path) -> None:
+def test_a_damaged_version_is_replaced(tmp_path):
     program = executable(tmp_path / "bazel", "0.26.1")
     put(tmp_path, program)
     place = tmp_path / "0.26.1" / "bin" / "bazel"
@@ -227,14 +221,14 @@ def test_a_damaged_version_is_replaced(tmp_path: Path) -> None:
     assert place.read_bytes() == program.read_bytes()
 
 
-def test_what_a_killed_run_left_is_removed_and_is_no_version(tmp_path: Path) -> None:
+def test_what_a_killed_run_left_is_removed_and_is_no_version(tmp_path):
     (tmp_path / ".0.26.1.new-999999999" / "bin").mkdir(parents=True)
     assert bazel_versions.versions(str(tmp_path)) == {}
     put(tmp_path, executable(tmp_path / "bazel", "0.26.1"))
     assert sorted(os.listdir(tmp_path)) == [".lock", "0.26.1", "bazel"]
 
 
-def test_a_killed_run_leaves_a_mark_that_names_the_package(tmp_path: Path) -> None:
+def test_a_killed_run_leaves_a_mark_that_names_the_package(tmp_path):
     arguments = {"root": str(tmp_path), "version": "0.26.1", "source": "repository", "package": "bazel-0.26.1"}
     assert host_modules.run("bazel_program", state="begun", **arguments)["changed"] is True
     version = bazel_versions.versions(str(tmp_path))["0.26.1"]
@@ -247,20 +241,20 @@ def test_a_killed_run_leaves_a_mark_that_names_the_package(tmp_path: Path) -> No
     assert [item["installed_package"] for item in removals] == ["bazel-0.26.1"]
 
 
-def test_one_run_at_a_time_changes_the_versions(tmp_path: Path) -> None:
+def test_one_run_at_a_time_changes_the_versions(tmp_path):
     with HostLock("another run", root=str(tmp_path / "root")):
         answer = put(tmp_path / "root", executable(tmp_path / "bazel", "0.26.1"), wait=0)
     assert "Only one run at a time" in answer["msg"]
     assert bazel_versions.versions(str(tmp_path / "root")) == {}
 
 
-def test_check_mode_changes_nothing(tmp_path: Path) -> None:
+def test_check_mode_changes_nothing(tmp_path):
     answer = put(tmp_path, tmp_path / "not-fetched", _ansible_check_mode=True)
     assert answer["changed"] is True
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_a_killed_compilation_has_left_leaves_with_the_versions(tmp_path: Path) -> None:
+def test_what_a_killed_compilation_has_left_leaves_with_the_versions(tmp_path):
     put(tmp_path, executable(tmp_path / "bazel", "0.26.1"))
     for name in ("bootstrap-0.26.1.log", "of_the_user", "bootstrap-0.11.1.log"):
         (tmp_path / name).touch()
@@ -273,14 +267,14 @@ def test_what_a_killed_compilation_has_left_leaves_with_the_versions(tmp_path: P
     assert work({"leftovers": leftovers})["leftovers"] == []  # a compilation may be running
 
 
-def test_what_the_user_has_in_the_directory_is_no_leftover(tmp_path: Path) -> None:
+def test_what_the_user_has_in_the_directory_is_no_leftover(tmp_path):
     """It may be ~/bazel, and these names are anybody's."""
     for name in (".download-0.11.1", ".source-0.11.1-abababababab", "bootstrap-0.11.1.log", "bootstrap.sh", "tmp"):
         (tmp_path / name).mkdir()
     assert host_modules.run("bazel_info", root=str(tmp_path))["bazel_info"]["leftovers"] == []
 
 
-def test_what_is_not_managed_by_this_project_is_neither_replaced_nor_removed(tmp_path: Path) -> None:
+def test_what_is_not_managed_by_this_project_is_neither_replaced_nor_removed(tmp_path):
     (tmp_path / "root" / "0.26.1").mkdir(parents=True)
     assert "not managed" in put(tmp_path / "root", executable(tmp_path / "bazel", "0.26.1"))["msg"]
     answer = host_modules.run("bazel_program", root=str(tmp_path / "root"), version="0.26.1", state="absent")
@@ -288,7 +282,7 @@ def test_what_is_not_managed_by_this_project_is_neither_replaced_nor_removed(tmp
     assert (tmp_path / "root" / "0.26.1").is_dir()
 
 
-def test_no_secret_input_is_in_a_command_line_through_environment() -> None:
+def test_no_secret_input_is_in_a_command_line_through_environment():
     """The keyword `environment` of a task is in the command lines of ssh and of the host."""
     secrets = {name for name, limits in forms.limits().items() if limits.get("secret")}
     assert "bazel_environment" in secrets
@@ -297,7 +291,7 @@ def test_no_secret_input_is_in_a_command_line_through_environment() -> None:
     assert [task["name"] for task in tasks if any(name in str(task.get("environment")) for name in secrets)] == []
 
 
-def test_the_environment_of_a_bootstrap_is_in_no_output(tmp_path: Path) -> None:
+def test_the_environment_of_a_bootstrap_is_in_no_output(tmp_path):
     environment = {"HTTPS_PROXY": "http://service:a-secret@proxy:3128", "JOBS": "2"}
     script = 'echo "$HTTPS_PROXY $JOBS"; tr "\\0" " " < /proc/$PPID/cmdline'
     argv = ["sh", "-c", script]
@@ -307,7 +301,7 @@ def test_the_environment_of_a_bootstrap_is_in_no_output(tmp_path: Path) -> None:
     assert "a-secret" not in str(host_modules.run("bazel_info", tools=True, environment=environment))
 
 
-def test_a_bootstrap_has_no_sudo_and_no_network(tmp_path: Path) -> None:
+def test_a_bootstrap_has_no_sudo_and_no_network(tmp_path):
     tasks = tasks_in(REPOSITORY / "roles/bazel/tasks/install_bootstrap.yml")
     [command] = [task["locked_command"] for task in tasks if "locked_command" in task]
     argv = ["sh", "-c", "grep NoNewPrivs /proc/self/status; grep -c : /proc/net/dev"]
@@ -315,7 +309,7 @@ def test_a_bootstrap_has_no_sudo_and_no_network(tmp_path: Path) -> None:
     assert answer["stdout"].split() == ["NoNewPrivs:", "1", "1"]
 
 
-def test_the_tools_of_a_bootstrap_are_those_that_compile_sh_would_find(tmp_path: Path) -> None:
+def test_the_tools_of_a_bootstrap_are_those_that_compile_sh_would_find(tmp_path):
     for path, text in (("jdk/bin/javac", "echo 'javac 1.8.0_352' >&2"), ("bin/g++", ""), ("bin/unzip", "")):
         write_script(tmp_path / path, text)
     environment = {"PATH": str(tmp_path / "bin"), "JAVA_HOME": str(tmp_path / "jdk")}
@@ -340,20 +334,20 @@ def compile_once(folder: Path, script: str) -> subprocess.CompletedProcess[str]:
 WORKS = 'echo "in $TMPDIR"; mkdir output; echo x > output/bazel; chmod 755 output/bazel\n'
 
 
-def test_a_compilation_keeps_its_log_and_is_not_repeated(tmp_path: Path) -> None:
+def test_a_compilation_keeps_its_log_and_is_not_repeated(tmp_path):
     assert compile_once(tmp_path, WORKS).returncode == 0
     assert (tmp_path / "log").read_text() == f"in {tmp_path}/tmp/source\n"
     assert compile_once(tmp_path, "exit 1\n").returncode == 0  # nobody waited for the first one
 
 
 @pytest.mark.parametrize("script", ["echo 'ERROR: no JDK' >&2\nexit 1\n", "echo 'ERROR: no JDK'\n"])
-def test_a_compilation_that_fails_or_makes_nothing_begins_again(tmp_path: Path, script: str) -> None:
+def test_a_compilation_that_fails_or_makes_nothing_begins_again(tmp_path, script):
     completed = compile_once(tmp_path, script)
     assert (completed.returncode, completed.stderr) == (1, "ERROR: no JDK\n")
     assert compile_once(tmp_path, WORKS).returncode == 0
 
 
-def test_what_a_killed_compilation_left_in_tmpdir_is_gone_when_the_next_one_begins(tmp_path: Path) -> None:
+def test_what_a_killed_compilation_left_in_tmpdir_is_gone_when_the_next_one_begins(tmp_path):
     compile_once(tmp_path, 'mkdir "$TMPDIR/bazel_killed"\nkill -KILL $PPID $$\n')
     (tmp_path / "tmp/of_the_user").mkdir()
     completed = compile_once(tmp_path, 'ls "$TMPDIR"\n' + WORKS)
@@ -361,7 +355,7 @@ def test_what_a_killed_compilation_left_in_tmpdir_is_gone_when_the_next_one_begi
     assert [path.name for path in (tmp_path / "tmp").iterdir()] == ["of_the_user"]
 
 
-def test_the_last_words_are_those_of_a_real_bazel_without_the_codes_of_a_terminal(tmp_path: Path) -> None:
+def test_the_last_words_are_those_of_a_real_bazel_without_the_codes_of_a_terminal(tmp_path):
     progress = r"\r\033[1A\033[K\033[32m[510 / 1,687]\033[0m 2 actions running\n"
     error = r"\033[31m\033[1mERROR: \033[0mno such package\n\n\nERROR: Could not build Bazel\n"
     completed = compile_once(tmp_path, f"printf '{progress}{error}' >&2\nexit 1\n")

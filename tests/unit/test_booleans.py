@@ -47,14 +47,14 @@ def unconverted(expression: str, names: set[str]) -> list[str]:
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(REPOSITORY)))
-def test_every_boolean_input_is_converted_where_it_is_used(path: Path, boolean_inputs: set[str]) -> None:
+def test_every_boolean_input_is_converted_where_it_is_used(path, boolean_inputs):
     text = path.read_text(encoding="utf-8")
     content = text if path.suffix == ".j2" else yaml.safe_load(text)
     assert [name for expression in expressions(content) for name in unconverted(expression, boolean_inputs)] == []
 
 
 @pytest.mark.parametrize("text", ["false", "no", "off", "0", "False"])
-def test_a_reboot_that_the_command_line_forbids_does_not_happen(text: str) -> None:
+def test_a_reboot_that_the_command_line_forbids_does_not_happen(text):
     tasks = yaml.safe_load((REPOSITORY / "roles/nvidia_driver/tasks/reboot.yml").read_text(encoding="utf-8"))
     (reboot,) = [task for task in tasks if task.get("ansible.builtin.include_tasks") == "boot.yml"]
     flags = dict.fromkeys(("__nvidia_driver_is_controller", "ansible_check_mode"), False)

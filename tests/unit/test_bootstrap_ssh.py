@@ -166,7 +166,7 @@ logging.getLogger("paramiko").setLevel(logging.CRITICAL + 1)  # its threads prin
 YES = ("-e", "assume_yes=true")
 
 
-def test_bare_hosts_get_the_key_and_a_second_run_changes_nothing(site: Site) -> None:
+def test_bare_hosts_get_the_key_and_a_second_run_changes_nothing(site):
     bare, others, comment, loose, root, asks = map(site.host, ("bare", "others", "comment", "loose", "root", "asks"))
     site.add("here", "ansible_connection=local")
     for host in (others, comment, loose):
@@ -227,7 +227,7 @@ FAULTS: dict[str, tuple[Callable[[FakeHost], object], str]] = {
 }
 
 
-def test_each_host_that_is_not_ready_is_named_and_stops_no_other(site: Site) -> None:
+def test_each_host_that_is_not_ready_is_named_and_stops_no_other(site):
     good = site.host("good")
     site.add("silent", "ansible_host=127.0.0.1 ansible_port={}")
     site.add("none", "ansible_host=data1..example.com")
@@ -255,7 +255,7 @@ def test_each_host_that_is_not_ready_is_named_and_stops_no_other(site: Site) -> 
 
 
 @pytest.mark.parametrize("case", ["changed", "type", "revoked"])
-def test_a_host_key_that_must_not_be_trusted_is_refused_whatever_was_asked(site: Site, case: str) -> None:
+def test_a_host_key_that_must_not_be_trusted_is_refused_whatever_was_asked(site, case):
     host = site.host("data1")
     recorded: paramiko.PKey = paramiko.ECDSAKey.generate() if case != "type" else paramiko.RSAKey.generate(2048)
     mark, name = ("@revoked ", "*") if case == "revoked" else ("", f"[127.0.0.1]:{host.port}")
@@ -269,7 +269,7 @@ def test_a_host_key_that_must_not_be_trusted_is_refused_whatever_was_asked(site:
     assert (site.known_hosts.read_text(), host.password_tries, host.authorized_keys.exists()) == (content, [], False)
 
 
-def test_an_unknown_host_key_is_not_recorded_without_consent(site: Site) -> None:
+def test_an_unknown_host_key_is_not_recorded_without_consent(site):
     host = site.host("data1")
     code, output = site.run()
     assert code == 2
@@ -278,7 +278,7 @@ def test_an_unknown_host_key_is_not_recorded_without_consent(site: Site) -> None
     assert (site.known_hosts.exists(), host.password_tries) == (False, [])
 
 
-def test_check_mode_writes_nothing_anywhere(site: Site) -> None:
+def test_check_mode_writes_nothing_anywhere(site):
     host = site.host("data1")
     assert site.run("--check")[0] == 0
     assert (site.known_hosts.exists(), list(host.home.iterdir())) == (False, [])
@@ -289,7 +289,7 @@ def test_check_mode_writes_nothing_anywhere(site: Site) -> None:
 
 
 @pytest.mark.parametrize("content", [b"\xff\xfe\x00binary", b"-----BEGIN PRIVATE KEY-----\n", None])
-def test_a_private_or_a_binary_or_a_missing_key_is_never_installed(site: Site, content: bytes | None) -> None:
+def test_a_private_or_a_binary_or_a_missing_key_is_never_installed(site, content):
     site.add("data1", "ansible_host=127.0.0.1 ansible_port=1")
     path = site.root / "key.pub"
     if content:
@@ -299,7 +299,7 @@ def test_a_private_or_a_binary_or_a_missing_key_is_never_installed(site: Site, c
     assert "A public key in one line is required" in failure(output, "data1")
 
 
-def test_a_login_without_a_key_is_told_how_to_make_one(site: Site) -> None:
+def test_a_login_without_a_key_is_told_how_to_make_one(site):
     site.add("data1", "ansible_host=127.0.0.1 ansible_port=1")
     for path in (site.root / ".ssh").iterdir():
         path.unlink()

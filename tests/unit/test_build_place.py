@@ -43,14 +43,12 @@ def built(root: Path, accounts: Accounts) -> None:
 
 
 @pytest.mark.parametrize("user", ["root", "hdfs"])
-def test_an_account_of_the_system_that_the_role_did_not_make_never_builds(
-    user: str, accounts: Accounts, tmp_path: Path
-) -> None:
+def test_an_account_of_the_system_that_the_role_did_not_make_never_builds(user, accounts, tmp_path):
     with pytest.raises(build_place.Refused, match=f"but {user} is there with uid {accounts[user].pw_uid}"):
         build_place.recorded({}, str(tmp_path / "build"), user)
 
 
-def test_an_account_of_the_site_builds_and_stays(accounts: Accounts, tmp_path: Path) -> None:
+def test_an_account_of_the_site_builds_and_stays(accounts, tmp_path):
     root = tmp_path / "build"
     record = build_place.recorded({}, str(root), "builder")
     assert record == {"roots": {str(root): False}, "users": {"builder": True}}
@@ -60,7 +58,7 @@ def test_an_account_of_the_site_builds_and_stays(accounts: Accounts, tmp_path: P
     assert not root.exists()
 
 
-def test_a_removal_takes_what_the_role_made_and_nothing_else(accounts: Accounts, tmp_path: Path) -> None:
+def test_a_removal_takes_what_the_role_made_and_nothing_else(accounts, tmp_path):
     root = tmp_path / "build"
     root.mkdir()
     record = build_place.recorded({}, str(root), "deeplearning-build")
@@ -78,24 +76,24 @@ def test_a_removal_takes_what_the_role_made_and_nothing_else(accounts: Accounts,
     assert list(root.iterdir()) == [], "the directory was there before"
 
 
-def test_a_directory_with_entries_of_another_owner_is_refused(accounts: Accounts, tmp_path: Path) -> None:
+def test_a_directory_with_entries_of_another_owner_is_refused(accounts, tmp_path):
     (tmp_path / "source").mkdir()
     with pytest.raises(build_place.Refused, match=f"new or empty directory.*but {tmp_path} has source"):
         build_place.recorded({}, str(tmp_path), "deeplearning-build")
 
 
-def test_what_an_earlier_release_made_is_known_by_its_account(accounts: Accounts, tmp_path: Path) -> None:
+def test_what_an_earlier_release_made_is_known_by_its_account(accounts, tmp_path):
     built(tmp_path / "build", accounts)
     record = build_place.recorded({}, str(tmp_path / "build"), "deeplearning-build")
     assert record == {"roots": {str(tmp_path / "build"): False}, "users": {"deeplearning-build": False}}
 
 
-def test_an_account_that_has_the_name_of_the_removed_one_stays(accounts: Accounts, tmp_path: Path) -> None:
+def test_an_account_that_has_the_name_of_the_removed_one_stays(accounts, tmp_path):
     record = {"roots": {str(tmp_path): False}, "users": {"builder": False}}
     assert build_place.present(record) == ([(str(tmp_path), [])], [])
 
 
-def test_a_build_that_runs_keeps_all(accounts: Accounts, tmp_path: Path) -> None:
+def test_a_build_that_runs_keeps_all(accounts, tmp_path):
     root = tmp_path / "build"
     record = build_place.recorded({}, str(root), "deeplearning-build")
     built(root, accounts)
@@ -105,7 +103,7 @@ def test_a_build_that_runs_keeps_all(accounts: Accounts, tmp_path: Path) -> None
     assert (root / "builds" / "inside").exists()
 
 
-def test_without_a_record_nothing_is_removed_or_listed(tmp_path: Path) -> None:
+def test_without_a_record_nothing_is_removed_or_listed(tmp_path):
     """The inventory names a directory; removal reads the record alone."""
     home = tmp_path / "home" / "alice"
     (home / "source").mkdir(parents=True)
@@ -116,7 +114,7 @@ def test_without_a_record_nothing_is_removed_or_listed(tmp_path: Path) -> None:
     assert removal_reader.Removal(str(tmp_path)).build() == []
 
 
-def test_the_record_is_written_before_the_first_change_and_goes_last(tmp_path: Path) -> None:
+def test_the_record_is_written_before_the_first_change_and_goes_last(tmp_path):
     record, root = tmp_path / "etc" / "tensorflow_build.json", tmp_path / "build"
     inputs = {"record": str(record), "root": str(root), "user": "deeplearning-build-of-a-test"}
     assert run("tensorflow_build_place", state="recorded", _ansible_check_mode=True, **inputs)["creates_user"] is True
@@ -131,7 +129,7 @@ def test_the_record_is_written_before_the_first_change_and_goes_last(tmp_path: P
     assert not root.exists()
 
 
-def test_the_role_records_first_and_the_removal_goes_by_the_record_alone() -> None:
+def test_the_role_records_first_and_the_removal_goes_by_the_record_alone():
     prepare = tasks_in(REPOSITORY / "roles/tensorflow_build/tasks/prepare.yml")
     assert prepare[0]["tensorflow_build_place"]["state"] == "recorded"
     assert prepare[1]["when"] == "__tensorflow_build_place.creates_user"

@@ -12,7 +12,7 @@ def site(tmp_path: Path) -> Site:
     return Site(tmp_path)
 
 
-def test_a_broken_connection_of_the_master_is_no_template_and_one_message_on_each_worker(site: Site) -> None:
+def test_a_broken_connection_of_the_master_is_no_template_and_one_message_on_each_worker(site):
     (site.directory / MASTER / "breaks").write_text("cdsw_service", encoding="utf-8")
     code, output = site.run()
     assert code != 0
@@ -23,7 +23,7 @@ def test_a_broken_connection_of_the_master_is_no_template_and_one_message_on_eac
     assert site.changes() == [], "the worker did not leave CDSW"
 
 
-def test_the_master_comes_first_and_a_second_run_changes_nothing(site: Site) -> None:
+def test_the_master_comes_first_and_a_second_run_changes_nothing(site):
     code, output = site.run()
     assert code == 0, output
     assert output.count("COMPLETE True") == len(HOSTS)
@@ -35,7 +35,7 @@ def test_the_master_comes_first_and_a_second_run_changes_nothing(site: Site) -> 
 
 
 @pytest.mark.parametrize("point", [f"{MASTER} before restart", f"{WORKER} after reset"])
-def test_a_killed_run_is_healed_by_the_same_command(site: Site, point: str) -> None:
+def test_a_killed_run_is_healed_by_the_same_command(site, point):
     site.kill(point)
     assert site.is_pending(MASTER)
     code, output = site.run()
@@ -44,7 +44,7 @@ def test_a_killed_run_is_healed_by_the_same_command(site: Site, point: str) -> N
     assert site.differences() == []
 
 
-def test_a_worker_that_is_missing_in_the_masters_table_fails_with_a_sentence(site: Site) -> None:
+def test_a_worker_that_is_missing_in_the_masters_table_fails_with_a_sentence(site):
     """Also if cdsw.conf is right, so that nothing restarts. Only a master that prints no table cannot be contradicted."""
     for host in HOSTS:
         site.set_up(host)
@@ -60,7 +60,7 @@ def test_a_worker_that_is_missing_in_the_masters_table_fails_with_a_sentence(sit
     assert (code, output.count("COMPLETE True")) == (0, len(HOSTS)), output
 
 
-def test_hosts_wait_together_for_a_driver(site: Site) -> None:
+def test_hosts_wait_together_for_a_driver(site):
     """cdsw.conf must be the same on all hosts: a worker without GPUs waits too."""
     code, output = site.run(
         cdsw_gpu_count="{{ 2 if inventory_hostname == 'cdsw2' else 0 }}", cdsw_driver_version="470.82.01"
@@ -71,7 +71,7 @@ def test_hosts_wait_together_for_a_driver(site: Site) -> None:
     assert "COMPLETE True" not in output
 
 
-def test_workers_go_back_with_a_master_that_did_not_restart(site: Site) -> None:
+def test_workers_go_back_with_a_master_that_did_not_restart(site):
     """Its status is ready, as before."""
     template = TEMPLATE.replace("SITE", str(site.directory))
     (site.directory / MASTER / "fails_with").write_text(f"Failed: {template}", encoding="utf-8")
@@ -88,14 +88,14 @@ def test_workers_go_back_with_a_master_that_did_not_restart(site: Site) -> None:
     assert not site.evaluated(), "what the master prints is no template"
 
 
-def test_a_run_without_the_master_changes_no_worker(site: Site) -> None:
+def test_a_run_without_the_master_changes_no_worker(site):
     code, output = site.run("--limit", WORKER)
     assert (code, site.changes()) == (2, []), output
     assert "run the same command for all hosts of CDSW, without --limit" in failures(output, WORKER)[0]
     assert site.conf(WORKER).read_text(encoding="utf-8") == SAMPLE
 
 
-def test_every_task_that_asks_a_host_has_a_time_limit() -> None:
+def test_every_task_that_asks_a_host_has_a_time_limit():
     """Not those of the controller alone."""
     local_actions = {f"ansible.builtin.{name}" for name in ("assert", "debug", "fail", "include_tasks", "set_fact")}
     problems = [

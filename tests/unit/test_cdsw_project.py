@@ -87,7 +87,7 @@ def session(engine: Path, project: Path, program: str = "install.py", **environm
     return completed.returncode, completed.stdout + completed.stderr
 
 
-def test_a_session_installs_the_stack_for_itself(site: Path, mirror: Mirror, engine: Path) -> None:
+def test_a_session_installs_the_stack_for_itself(site, mirror, engine):
     project = made(site, mirror)
     code, output = session(engine, project)
     assert code == 0, output
@@ -108,9 +108,7 @@ def source(tmp_path: Path, site: Path, mirror: Mirror, recipe: Recipe) -> str:
     return f"\nRECIPES[{digest(tmp_path / NAME)!r}] = Recipe(*{tuple(recipe)!r})\n"
 
 
-def test_a_session_runs_no_setup_of_a_source_distribution(
-    site: Path, mirror: Mirror, engine: Path, source: str
-) -> None:
+def test_a_session_runs_no_setup_of_a_source_distribution(site, mirror, engine, source):
     project = made(site, mirror)
     with (project / "source_wheels.py").open("a", encoding="utf-8") as handle:
         handle.write(source)
@@ -123,9 +121,7 @@ def test_a_session_runs_no_setup_of_a_source_distribution(
 @pytest.mark.parametrize(
     ("fault", "words"), [("flip", "must have the sha256 of the lock, but has not"), ("404", "but: HTTP Error 404")]
 )
-def test_another_source_distribution_than_the_locked_one_is_refused(
-    fault: str, words: str, site: Path, mirror: Mirror, engine: Path, source: str
-) -> None:
+def test_another_source_distribution_than_the_locked_one_is_refused(fault, words, site, mirror, engine, source):
     project = made(site, mirror)
     mirror.faults[NAME] = [fault]
     code, output = session(engine, project)
@@ -135,7 +131,7 @@ def test_another_source_distribution_than_the_locked_one_is_refused(
 
 
 @pytest.mark.parametrize("fault", ["flip", "404", "login"])
-def test_a_wheel_that_is_not_the_locked_one_is_refused(fault: str, site: Path, mirror: Mirror, engine: Path) -> None:
+def test_a_wheel_that_is_not_the_locked_one_is_refused(fault, site, mirror, engine):
     project = made(site, mirror)
     mirror.faults["tensorflow-1.0-py2.py3-none-any.whl"] = [fault] * 9
     code, output = session(engine, project)
@@ -144,7 +140,7 @@ def test_a_wheel_that_is_not_the_locked_one_is_refused(fault: str, site: Path, m
     assert not list((project / "home").rglob("tensorflow*"))
 
 
-def test_a_package_that_cannot_be_imported_is_told(site: Path, mirror: Mirror, engine: Path) -> None:
+def test_a_package_that_cannot_be_imported_is_told(site, mirror, engine):
     project = made(site, mirror)
     settings = json.loads((project / "stack.json").read_text())
     (project / "stack.json").write_text(json.dumps({**settings, "imports": ["tensorflow", "missing_one"]}))
@@ -164,9 +160,7 @@ def test_a_package_that_cannot_be_imported_is_told(site: Path, mirror: Mirror, e
     ],
     ids=["python", "glibc", "room", "user site"],
 )
-def test_what_does_not_fit_is_refused_before_anything_is_installed(
-    changed: dict[str, object], environment: dict[str, str], words: str, site: Path, mirror: Mirror, engine: Path
-) -> None:
+def test_what_does_not_fit_is_refused_before_anything_is_installed(changed, environment, words, site, mirror, engine):
     project = made(site, mirror)
     settings = json.loads((project / "stack.json").read_text())
     (project / "stack.json").write_text(json.dumps({**settings, **changed}))
@@ -176,7 +170,7 @@ def test_what_does_not_fit_is_refused_before_anything_is_installed(
     assert not (project / "home" / ".local").exists()
 
 
-def test_a_program_that_does_not_end_is_ended_and_prints_no_password() -> None:
+def test_a_program_that_does_not_end_is_ended_and_prints_no_password():
     shell = "echo http://me:s3cret@proxy/; sleep 60"
     status, last = install.run(["sh", "-c", shell], 0.5, shown=False)
     assert status < 0
@@ -199,13 +193,11 @@ MISMATCH = "THESE PACKAGES DO NOT MATCH THE HASHES FROM THE FILE"
         ([], "no output"),
     ],
 )
-def test_the_line_of_pip_that_names_the_cause(lines: list[str], expected: str) -> None:
+def test_the_line_of_pip_that_names_the_cause(lines, expected):
     assert install.reason(lines) == expected
 
 
-def test_dask_is_a_hint_for_tensorflow_1_alone(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_dask_is_a_hint_for_tensorflow_1_alone(monkeypatch, capsys):
     answers = {"import dask": (0, []), "import dask.dataframe": (1, ["AttributeError: no attribute 'computation'"])}
     monkeypatch.setattr(install, "run", lambda argv, seconds, shown: answers[argv[-1]])
     install.hint_about_dask({"tensorflow": "2.15.1", "stack": "x"})
@@ -220,7 +212,7 @@ def test_dask_is_a_hint_for_tensorflow_1_alone(
     assert capsys.readouterr().out == ""
 
 
-def test_tensorboard_outside_of_a_session_or_without_logs(site: Path, mirror: Mirror, engine: Path) -> None:
+def test_tensorboard_outside_of_a_session_or_without_logs(site, mirror, engine):
     project = made(site, mirror)
     code, output = session(engine, project, "run_tensorboard.py")
     assert (code, "Run it in a session of CDSW." in output) == (1, True)
@@ -228,7 +220,7 @@ def test_tensorboard_outside_of_a_session_or_without_logs(site: Path, mirror: Mi
     assert (code, "logs must be a directory with logs, but there is none. Train first." in output) == (1, True)
 
 
-def test_the_build_of_a_model_installs_the_stack(site: Path, mirror: Mirror, engine: Path, tmp_path: Path) -> None:
+def test_the_build_of_a_model_installs_the_stack(site, mirror, engine, tmp_path):
     """CDSW calls it by its path, in an image that has the project's files and nothing of its sessions."""
     project = made(site, mirror)
     (tmp_path / "bin").mkdir()
@@ -239,7 +231,7 @@ def test_the_build_of_a_model_installs_the_stack(site: Path, mirror: Mirror, eng
     assert (code, "tiny is installed in " in output) == (0, True), output
 
 
-def test_the_project_has_everything_and_its_readme_no_gap(site: Path, mirror: Mirror) -> None:
+def test_the_project_has_everything_and_its_readme_no_gap(site, mirror):
     project = made(site, mirror, "--ca", "/etc/ssl/site.pem")
     assert {path.name for path in project.iterdir()} == {
         *("README.md", "benchmark.py", "data", "digits.py", "digits_cnn.py", "digits_with_summaries.py", "install.py"),
@@ -256,7 +248,7 @@ def test_the_project_has_everything_and_its_readme_no_gap(site: Path, mirror: Mi
 
 
 @pytest.mark.parametrize("name", [name for name in stacks.stack_names() if not stacks.load_stack(name).is_built])
-def test_every_lock_becomes_requirements(name: str, tmp_path: Path) -> None:
+def test_every_lock_becomes_requirements(name, tmp_path):
     stack = stacks.load_stack(name)
     for python in stack.pythons:
         cdsw_project.write(stack, stack.lock(python), tmp_path, "http://m:1/x")
@@ -284,16 +276,14 @@ def refusal(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
         ("tf2.4-cpu-py38-el8", "but tf2.4-cpu-py38-el8 requires Python 3.8"),
     ],
 )
-def test_a_stack_that_no_base_engine_can_run_is_refused(
-    name: str, reason: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_stack_that_no_base_engine_can_run_is_refused(name, reason, tmp_path, capsys):
     text = refusal(capsys, name, str(tmp_path / "project"), "--mirror", "http://mirror01:8900")
     assert reason in text
     assert "Nothing was written." in text
     assert not (tmp_path / "project").exists()
 
 
-def test_misuse_is_a_sentence_and_nothing_is_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_misuse_is_a_sentence_and_nothing_is_written(tmp_path, capsys):
     directory = tmp_path / "there"
     name, mirror = "tf1.4-cpu-py27-el7", ("--mirror", "http://mirror01:8900")
     assert "--mirror" in refusal(capsys, name, str(directory))

@@ -144,9 +144,7 @@ def test_every_file_of_tests_long_is_a_step(tmp_path):
 
 
 @pytest.mark.parametrize(("option", "ran"), [("--from", [False, True, True]), ("--only", [False, True, False])])
-def test_the_long_layer_runs_the_steps_that_it_is_told_to(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, option: str, ran: list[bool]
-) -> None:
+def test_the_long_layer_runs_the_steps_that_it_is_told_to(tmp_path, monkeypatch, option, ran):
     monkeypatch.setattr(checks, "REPO", tmp_path)
     steps = [bash(name, f"touch {tmp_path}/{name}", checks.LONG) for name in ("one", "two", "three")]
     monkeypatch.setattr(checks, "long_steps", lambda repo: steps)

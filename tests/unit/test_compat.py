@@ -2,7 +2,6 @@
 
 import copy
 import json
-from pathlib import Path
 from typing import Any
 
 import jsonschema
@@ -29,7 +28,7 @@ def problems(data: dict[str, Any]) -> list[str]:
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_a_file_has_the_form_that_the_schema_gives_it(path: Path) -> None:
+def test_a_file_has_the_form_that_the_schema_gives_it(path):
     document = content(path.stem)
     assert document["subject"] == path.stem
     assert problems(document) == []
@@ -47,14 +46,14 @@ def test_a_file_has_the_form_that_the_schema_gives_it(path: Path) -> None:
         ({"mindriver": "410.48"}, "'mindriver' was unexpected"),
     ],
 )
-def test_the_schema_refuses_what_is_not_a_fact(change: dict[str, Any], words: str) -> None:
+def test_the_schema_refuses_what_is_not_a_fact(change, words):
     document = copy.deepcopy(content("cuda"))
     document["toolkits"][0] |= change
     assert words in " ".join(problems(document))
 
 
 @pytest.mark.parametrize("gone", ["source", "verified", "min_driver"])
-def test_the_schema_misses_what_a_row_lacks(gone: str) -> None:
+def test_the_schema_misses_what_a_row_lacks(gone):
     document = copy.deepcopy(content("cuda"))
     del document["toolkits"][0][gone]
     assert f"'{gone}' is a required property" in " ".join(problems(document))
@@ -81,12 +80,12 @@ def test_the_schema_misses_what_a_row_lacks(gone: str) -> None:
         ("tensorflowonspark", "releases", "version"),
     ],
 )
-def test_a_thing_has_one_row(subject: str, rows: str, key: str) -> None:
+def test_a_thing_has_one_row(subject, rows, key):
     keys = [row[key] for row in DATA.rows(subject, rows)]
     assert len(keys) == len(set(keys))
 
 
-def test_rows_speak_of_things_that_have_rows() -> None:
+def test_rows_speak_of_things_that_have_rows():
     toolkits = {row["version"] for row in DATA.rows("cuda", "toolkits")}
     lines = {row["line"] for row in DATA.rows("tensorflow", "lines")}
     releases = {row["version"] for row in DATA.rows("tensorflow", "releases")}
@@ -106,14 +105,14 @@ def test_rows_speak_of_things_that_have_rows() -> None:
     assert {name for row in DATA.rows("drivers", "branches") for name in row["releases"]} <= systems
 
 
-def test_a_branch_lists_its_own_releases_newest_first() -> None:
+def test_a_branch_lists_its_own_releases_newest_first():
     for row in DATA.rows("drivers", "branches"):
         for system, releases in row["releases"].items():
             assert releases == sorted(releases, key=version, reverse=True), (system, row["branch"])
             assert {release.split(".")[0] for release in releases} <= {row["branch"]}, system
 
 
-def test_rhel_7_with_dkms_has_the_drivers_of_the_toolkits() -> None:
+def test_rhel_7_with_dkms_has_the_drivers_of_the_toolkits():
     """latest-dkms took what was the newest of all branches, as the driver of a new toolkit was."""
     bundled_drivers = {row["bundled_driver"] for row in DATA.rows("cuda", "toolkits")}
     for row in DATA.rows("drivers", "branches"):
@@ -121,7 +120,7 @@ def test_rhel_7_with_dkms_has_the_drivers_of_the_toolkits() -> None:
             assert bundled_drivers & set(row["releases"]["rhel7"]), row["branch"]
 
 
-def test_spans_begin_before_they_end() -> None:
+def test_spans_begin_before_they_end():
     for row in DATA.rows("cuda", "toolkits"):
         assert version(row["nvcc_min_cc"]) < version(row["nvcc_max_cc"]), row["version"]
         assert version(row["gcc_min"] or "0") <= version(row["gcc_max"]), row["version"]
@@ -137,7 +136,7 @@ def test_spans_begin_before_they_end() -> None:
     assert [span for span in spans if span[1] and span[2] and version(span[1]) > version(span[2])] == []
 
 
-def test_another_fact_is_another_page() -> None:
+def test_another_fact_is_another_page():
     toolkits = [dict(row) for row in DATA.rows("cuda", "toolkits")]
     toolkits[0]["min_driver"] = "375.99"
     cuda = {**DATA.subjects["cuda"], "toolkits": toolkits}
@@ -146,7 +145,7 @@ def test_another_fact_is_another_page() -> None:
     assert "| 8.0 | 375.99 | 375.99 |" in compat_docs.tables(other_facts)
 
 
-def test_every_row_of_the_page_has_all_its_cells() -> None:
+def test_every_row_of_the_page_has_all_its_cells():
     for part in compat_docs.tables().split("\n## ")[1:]:
         rows = [line for line in part.splitlines() if line.startswith("|")]
         assert len(rows) > 2
@@ -154,7 +153,7 @@ def test_every_row_of_the_page_has_all_its_cells() -> None:
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_a_file_says_until_when_each_of_its_sources_was_read(path: Path) -> None:
+def test_a_file_says_until_when_each_of_its_sources_was_read(path):
     document = content(path.stem)
     prefixes = tuple(entry["source"] for entry in document["read"])
     lists = [rows for rows in document.values() if isinstance(rows, list)]

@@ -1,7 +1,6 @@
 """The table of components is what the playbooks, the roles and the suite go by."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -26,13 +25,13 @@ def included(layer: str) -> list[str]:
 
 
 @pytest.mark.parametrize("component", COMPONENTS.values(), ids=COMPONENTS)
-def test_every_role_of_a_component_is_there_and_a_play_includes_it(component: Any) -> None:
+def test_every_role_of_a_component_is_there_and_a_play_includes_it(component):
     for role in component.roles:
         assert (REPOSITORY / "roles" / role / "tasks").is_dir()
         assert any(role in included(layer) for layer in LAYERS), role
 
 
-def test_the_plays_keep_the_order_of_the_table() -> None:
+def test_the_plays_keep_the_order_of_the_table():
     names = [name for name, component in COMPONENTS.items() if component.roles == (name,) and name in included("gpu")]
     assert [role for role in included("gpu") if role in COMPONENTS] == names
     roles = [role for role in included("environment") if role != "tensorflowonspark"]  # if the set has it
@@ -40,24 +39,24 @@ def test_the_plays_keep_the_order_of_the_table() -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in COMPONENTS if name not in ("environment", "verify")])
-def test_a_component_that_a_receipt_records_has_a_play_that_writes_it(name: str) -> None:
+def test_a_component_that_a_receipt_records_has_a_play_that_writes_it(name):
     layers = [text for text in LAYERS.values() if "receipt:" in text]
     assert any(f"component: {name}\n" in text or f"'{name}'" in text for text in layers)
 
 
-def test_what_serves_several_components_is_not_left_out_with_one_of_them() -> None:
+def test_what_serves_several_components_is_not_left_out_with_one_of_them():
     """--skip-tags leaves out what has one of its tags: a lock, a record, a check of the login. No switch without all of an environment is right."""
     names = {*COMPONENTS, *COMPONENTS["environment"].roles}
     layers = [(layer, names & set(item.get("tags") or ())) for layer, path in PATHS.items() for item in tasks_in(path)]
     assert {layer for layer, tags in layers if len(tags) > 1} == {"activate", "verify_environment"}
 
 
-def test_verify_asks_the_hosts_that_have_something_to_verify() -> None:
+def test_verify_asks_the_hosts_that_have_something_to_verify():
     playbook = (REPOSITORY / "playbooks/verify.yml").read_text(encoding="utf-8")
     assert f"{list(COMPONENTS['verify'].groups)} | select('in', groups)" in playbook
 
 
-def test_the_suite_asks_a_host_about_what_its_groups_have() -> None:
+def test_the_suite_asks_a_host_about_what_its_groups_have():
     choices = yaml.safe_load((REPOSITORY / "roles/verify/meta/argument_specs.yml").read_text(encoding="utf-8"))
     all_parts = choices["argument_specs"]["main"]["options"]["verify_parts"]["choices"]
     assert parts(GROUPS) == sorted(all_parts)
@@ -77,7 +76,7 @@ class Probe(Component):
         case.part[self.name] = {"stack": case.wanted.data["name"]}
 
 
-def test_the_plan_of_a_new_component_is_its_row(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_plan_of_a_new_component_is_its_row(monkeypatch):
     monkeypatch.setitem(COMPONENTS, "probe", Probe("probe", ("data_nodes",), ("hadoop_client",)))
     site_plan = plan.make_plan([make_host("data1"), make_host("edge1", ("edge_nodes",))], REPOSITORY)
     (change,) = [entry for entry in site_plan.changes() if "needs_probe" in entry["groups"]]

@@ -82,7 +82,7 @@ report(
 """
 
 
-def test_a_program_runs_as_a_user_that_no_account_has(cell: Cell, monkeypatch) -> None:
+def test_a_program_runs_as_a_user_that_no_account_has(cell, monkeypatch):
     monkeypatch.setenv("SECRET", "root's")
     report = cell.report(IDENTITY)
     [number] = set(report["uid"]) | set(report["gid"])
@@ -103,7 +103,7 @@ def test_a_program_runs_as_a_user_that_no_account_has(cell: Cell, monkeypatch) -
 # --- what it reaches ---------------------------------------------------------------------------------------------------
 
 
-def test_a_program_changes_nothing_of_root(cell: Cell, open_directory: Path) -> None:
+def test_a_program_changes_nothing_of_root(cell, open_directory):
     (open_directory / "file").touch()
     places = ["/opt", str(open_directory), "/etc", "/root"]
     report = cell.report(
@@ -113,7 +113,7 @@ def test_a_program_changes_nothing_of_root(cell: Cell, open_directory: Path) -> 
     assert report == {"writes": ["PermissionError"] * len(places), "replaced": "PermissionError"}
 
 
-def test_a_program_reads_no_secret_of_root(cell: Cell, open_directory: Path) -> None:
+def test_a_program_reads_no_secret_of_root(cell, open_directory):
     secret = open_directory / "secret"
     secret.write_text("password")
     secret.chmod(0o600)
@@ -125,7 +125,7 @@ def test_a_program_reads_no_secret_of_root(cell: Cell, open_directory: Path) -> 
     assert set(report.values()) == {"PermissionError"}
 
 
-def test_a_program_has_no_network_and_no_socket_of_a_service(cell: Cell) -> None:
+def test_a_program_has_no_network_and_no_socket_of_a_service(cell):
     abstract, name = socket.socket(socket.AF_UNIX), f"\0evil-{os.getpid()}"
     abstract.bind(name)
     abstract.listen()
@@ -149,7 +149,7 @@ def test_a_program_has_no_network_and_no_socket_of_a_service(cell: Cell) -> None
             listener.close()
 
 
-def test_a_program_leaves_no_file_outside(cell: Cell) -> None:
+def test_a_program_leaves_no_file_outside(cell):
     name = f"evil-{os.getpid()}"
     report = cell.report(
         f"report(done=[attempt(lambda: open(place + '/{name}', 'w').write('x')) for place in ('/var/tmp', '/dev/shm', '/run')])"
@@ -173,12 +173,12 @@ while not os.path.exists("alive"):
 """
 
 
-def test_a_process_that_a_program_leaves_behind_is_ended(cell: Cell) -> None:
+def test_a_process_that_a_program_leaves_behind_is_ended(cell):
     cell.report(DAEMON + "report()")
     assert cell.left == []
 
 
-def test_processes_that_kill_their_killer_are_ended(cell: Cell) -> None:
+def test_processes_that_kill_their_killer_are_ended(cell):
     """A process may signal all others of its user: who ends them has the number as its effective one only."""
     cell.report(
         "import signal\nfor _ in range(8):\n    if os.fork() == 0:\n        os.setsid()\n        open('alive', 'w').close()\n"
@@ -211,7 +211,7 @@ while True:
     ],
     ids=["sleeps", "ignores signals", "forks without end", "fills the disk", "fills the memory"],
 )
-def test_a_program_has_limits(cell: Cell, program: str, words: str) -> None:
+def test_a_program_has_limits(cell, program, words):
     start = time.monotonic()
     answer = cell.run(program, 3)
     assert answer.status != 0
@@ -220,7 +220,7 @@ def test_a_program_has_limits(cell: Cell, program: str, words: str) -> None:
     assert cell.left == []
 
 
-def test_directories_deeper_than_a_path_can_name_are_removed(cell: Cell) -> None:
+def test_directories_deeper_than_a_path_can_name_are_removed(cell):
     cell.report("for _ in range(3000):\n    os.mkdir('directory')\n    os.chdir('directory')\nreport()")
     assert cell.left == []
 
@@ -232,7 +232,7 @@ with confinement.Cell(sys.argv[2]) as cell:
 """
 
 
-def test_a_kill_of_the_caller_ends_the_program_and_the_next_run_removes_the_rest(cell: Cell) -> None:
+def test_a_kill_of_the_caller_ends_the_program_and_the_next_run_removes_the_rest(cell):
     caller = subprocess.Popen([sys.executable, "-c", WITHOUT_ANSIBLE + CALLER, UTILITIES, str(cell.path)])
     try:
         wait_until((cell.path / "begun").exists)
@@ -252,7 +252,7 @@ def test_a_kill_of_the_caller_ends_the_program_and_the_next_run_removes_the_rest
 # --- where it cannot be confined ----------------------------------------------------------------------------------------
 
 
-def test_without_a_network_of_its_own_nothing_runs(cell: Cell, open_directory: Path) -> None:
+def test_without_a_network_of_its_own_nothing_runs(cell, open_directory):
     """As in a container without CAP_SYS_ADMIN: the kernel refuses, and the caller ends with a sentence."""
     setpriv = shutil.which("setpriv")
     if setpriv is None:
@@ -282,9 +282,7 @@ print(host_reader.read()["cell_problem"])
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("python", HOST_PYTHONS)
-def test_whether_the_kernel_grants_a_cell_is_known_before_anything_is_fetched(
-    python: str, refused: str, sentence: str
-) -> None:
+def test_whether_the_kernel_grants_a_cell_is_known_before_anything_is_fetched(python, refused, sentence):
     argv = ["setpriv", f"--bounding-set={refused}", python, "-c", WITHOUT_ANSIBLE + QUESTION, UTILITIES]
     completed = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False)
     assert (completed.stdout.strip(), completed.stderr) == (sentence, "")
@@ -305,19 +303,19 @@ print([answer.status, answer.error.encode("utf-8") == text + b"."])
 
 
 @pytest.mark.parametrize("python", HOST_PYTHONS)
-def test_a_refusal_in_the_hosts_own_language_is_a_sentence(python: str) -> None:
+def test_a_refusal_in_the_hosts_own_language_is_a_sentence(python):
     argv = [python, "-c", WITHOUT_ANSIBLE + FRENCH, UTILITIES]
     completed = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
     assert (completed.stdout.strip(), completed.stderr) == ("[125, True]", "")
 
 
-def test_a_directory_that_users_cannot_enter_is_named(cell: Cell, open_directory: Path) -> None:
+def test_a_directory_that_users_cannot_enter_is_named(cell, open_directory):
     open_directory.chmod(0o700)
     with pytest.raises(confinement.NotConfined, match=rf"must be able to enter {open_directory} \(chmod o\+x\)"):
         cell.run("report()")
 
 
-def test_numbers_of_accounts_groups_and_processes_are_not_used(monkeypatch) -> None:
+def test_numbers_of_accounts_groups_and_processes_are_not_used(monkeypatch):
     account, group, process, free = confinement.NUMBERS[:4]
 
     monkeypatch.setattr(confinement.pwd, "getpwuid", {account: "its entry"}.__getitem__)
@@ -326,14 +324,14 @@ def test_numbers_of_accounts_groups_and_processes_are_not_used(monkeypatch) -> N
         assert confinement.free_numbers(4, [account, group, process, free]) == [free]
 
 
-def test_processes_are_ended_although_the_accounts_of_the_host_give_no_answer(monkeypatch) -> None:
+def test_processes_are_ended_although_the_accounts_of_the_host_give_no_answer(monkeypatch):
     monkeypatch.setattr(confinement, "has_account", lambda number: pytest.fail("the accounts were read"))
     with lasting(user=confinement.NUMBERS[0]) as sleeper:
         confinement.end_processes(confinement.NUMBERS[0])
         assert sleeper.wait(5) == -signal.SIGKILL
 
 
-def test_only_processes_of_confined_programs_are_ended() -> None:
+def test_only_processes_of_confined_programs_are_ended():
     with pytest.raises(confinement.NotConfined, match="0 is no user number of confined programs"):
         confinement.end_processes(0)
     with pytest.raises(confinement.NotConfined, match="65534 is no user number"):
@@ -354,7 +352,7 @@ print(json.dumps([answer.status, answer.output.splitlines()[:-1], number, alive,
 
 
 @pytest.mark.parametrize("python", HOST_PYTHONS)
-def test_a_program_is_confined_by_the_pythons_of_hosts(python: str, open_directory: Path) -> None:
+def test_a_program_is_confined_by_the_pythons_of_hosts(python, open_directory):
     argv = [python, "-c", WITHOUT_ANSIBLE + PROGRAM, UTILITIES, str(open_directory / "cell")]
     completed = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
     assert completed.stderr == ""

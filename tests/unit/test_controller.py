@@ -26,15 +26,13 @@ def host(system: str) -> plan_model.Host:
         ("plan9-4", "2.99.0", ""),  # no system of the data, so nothing is known
     ],
 )
-def test_an_ansible_core_that_does_not_support_the_systems_python_is_refused(
-    system: str, core: str, refused: str
-) -> None:
+def test_an_ansible_core_that_does_not_support_the_systems_python_is_refused(system, core, refused):
     problems = list(controller.problems([host(system)], core))
     assert bool(problems) is bool(refused)
     assert all(problem.startswith("data1: ansible-core ") and refused in problem for problem in problems)
 
 
-def test_the_plan_has_that_problem(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_plan_has_that_problem(monkeypatch):
     inventory = object.__new__(inventory_values.Inventory)
     inventory.hosts, inventory.variables = [host("rhel-7.9")], {"groups": {}}
     monkeypatch.setattr(inventory_values.Inventory, "check_later", lambda *_: None)

@@ -16,7 +16,7 @@ SITES = {
 
 
 @pytest.mark.parametrize("bare", ["p100-bare", "container", "t4-bare", "new-card"])
-def test_a_host_that_joins_has_rows_and_nobody_else(bare: str) -> None:
+def test_a_host_that_joins_has_rows_and_nobody_else(bare):
     site = SITES[ENTRIES[bare]["planned"]["stack"]]
     assert set(site) <= set(COMPLETE)
     site_plan = make_plan([*(ENTRIES[name] for name in site), ENTRIES[bare]])
@@ -25,7 +25,7 @@ def test_a_host_that_joins_has_rows_and_nobody_else(bare: str) -> None:
     assert all(site_plan.hosts[name]["needs"] == [] for name in site)
 
 
-def test_a_host_that_was_replaced_is_one_that_joins() -> None:
+def test_a_host_that_was_replaced_is_one_that_joins():
     """The name of the old one, and nothing of what it had."""
     new = copy.deepcopy(ENTRIES["p100-bare"]) | {"host": "p100-installed"}
     site = [ENTRIES[name] for name in SITES["tf1.15-py27-el7"] if name != "p100-installed"]
@@ -33,7 +33,7 @@ def test_a_host_that_was_replaced_is_one_that_joins() -> None:
 
 
 @pytest.mark.parametrize("name", COMPLETE)
-def test_another_address_of_the_mirror_installs_no_environment_again(name: str) -> None:
+def test_another_address_of_the_mirror_installs_no_environment_again(name):
     entry = copy.deepcopy(ENTRIES[name])
     entry["variables"]["mirror_url"] = "http://other-mirror.example.com:8900"
     needs = make_plan([entry]).hosts[name]["needs"]

@@ -45,17 +45,17 @@ def pip(edge: Any, directory: Path, name: str) -> subprocess.CompletedProcess[st
 
 
 @pytest.mark.parametrize("name", [name for name, _ in cli.COMMANDS])
-def test_the_help_of_every_command_ends_with_an_example(edge: Any, name: str) -> None:
+def test_the_help_of_every_command_ends_with_an_example(edge, name):
     output = run(edge, name, "--help").stdout
     assert f"  deeplearning {name}" in output.partition("example:\n")[2]
     assert f"\n  {name} " in run(edge, "--help").stdout
 
 
-def test_a_wrong_command_is_answered_with_the_right_ones(edge: Any) -> None:
+def test_a_wrong_command_is_answered_with_the_right_ones(edge):
     refused(edge, 2, "list, run, python, pip, venv, notebook, kernel, tensorboard", "lab")
 
 
-def test_the_list_has_what_can_be_used_and_marks_the_default(edge: Any) -> None:
+def test_the_list_has_what_can_be_used_and_marks_the_default(edge):
     python = f"{sys.version_info[0]}.{sys.version_info[1]}"
     assert [line.split() for line in run(edge, "list").stdout.splitlines()] == [
         ["STACK", "TENSORFLOW", "PYTHON", "CUDA", "FOR", "NAME"],
@@ -64,7 +64,7 @@ def test_the_list_has_what_can_be_used_and_marks_the_default(edge: Any) -> None:
     ]
 
 
-def test_a_user_has_another_default(edge: Any) -> None:
+def test_a_user_has_another_default(edge):
     lines = run(edge, "list", DEEPLEARNING_ENVIRONMENT="tf1.15").stdout.splitlines()
     assert [line.split()[-1] for line in lines if line.startswith("*")] == [OLD]
 
@@ -79,23 +79,21 @@ def test_a_user_has_another_default(edge: Any) -> None:
         ("", {"nvidia-cuda-runtime-cu12": "12.2.140"}, "12.2"),
     ],
 )
-def test_cuda_is_the_one_that_tensorflow_was_compiled_for(
-    tmp_path: Path, text: str, found: dict[str, str], expected: str | None
-) -> None:
+def test_cuda_is_the_one_that_tensorflow_was_compiled_for(tmp_path, text, found, expected):
     path = tmp_path / "tensorflow_core" / listing.BUILD
     path.parent.mkdir(parents=True)
     path.write_text(text)
     assert listing.cuda_of(str(tmp_path), found) == expected
 
 
-def test_a_host_without_an_environment_says_who_installs_one(edge: Any, tmp_path: Path) -> None:
+def test_a_host_without_an_environment_says_who_installs_one(edge, tmp_path):
     refused(SimpleNamespace(**{**vars(edge), "root": tmp_path}), 3, "ansible-playbook site.yml", "list")
 
 
 # --- run, python, pip
 
 
-def test_a_script_has_its_arguments_and_hadoops_variables(edge: Any, script: Path) -> None:
+def test_a_script_has_its_arguments_and_hadoops_variables(edge, script):
     arguments = ("--epochs", "5", "--gpus", "none")
     completed = run(edge, "run", str(script), *arguments, LD_LIBRARY_PATH="/mine", PYTHONPATH="/other")
     report = json.loads(completed.stdout)
@@ -108,18 +106,18 @@ def test_a_script_has_its_arguments_and_hadoops_variables(edge: Any, script: Pat
 
 
 @pytest.mark.parametrize("text", ["none", "0"])
-def test_a_script_without_gpus_sees_none(edge: Any, script: Path, text: str) -> None:
+def test_a_script_without_gpus_sees_none(edge, script, text):
     report = json.loads(run(edge, "run", "--gpus", text, str(script)).stdout)
     assert (report["CUDA_VISIBLE_DEVICES"], report["CUDA_DEVICE_ORDER"]) == ("", "PCI_BUS_ID")
 
 
-def test_the_script_takes_the_place_of_the_command(edge: Any, script: Path) -> None:
+def test_the_script_takes_the_place_of_the_command(edge, script):
     with subprocess.Popen(command(edge, "run", str(script)), stdout=subprocess.PIPE, text=True) as process:
         assert json.loads(process.communicate(timeout=60)[0])["pid"] == process.pid
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
-def test_signals_and_status_are_the_scripts(edge: Any, number: signal.Signals) -> None:
+def test_signals_and_status_are_the_scripts(edge, number):
     path = edge.base / "ends.py"
     path.write_text(
         "import signal, sys, time\nfor number in (1, 2, 15):\n    signal.signal(number, lambda got, _: sys.exit(40 + got))\n"
@@ -132,20 +130,20 @@ def test_signals_and_status_are_the_scripts(edge: Any, number: signal.Signals) -
         assert process.wait(timeout=30) == 40 + number
 
 
-def test_a_program_ignores_no_signal_that_python_ignores(edge: Any) -> None:
+def test_a_program_ignores_no_signal_that_python_ignores(edge):
     signal_mask = int(run(edge, "python", "--stack", OLD).stdout.split()[1], 16)
     assert not signal_mask & (1 << (signal.SIGPIPE - 1) | 1 << (signal.SIGXFSZ - 1))
 
 
 @pytest.mark.parametrize(("name", "expected"), [("tf1.15", OLD), ("tf1.15-py27-el7", OLD), (OLD, OLD), ("tf2", None)])
-def test_the_beginning_of_a_stacks_name_is_enough(edge: Any, name: str, expected: str | None) -> None:
+def test_the_beginning_of_a_stacks_name_is_enough(edge, name, expected):
     if expected:
         assert run(edge, "python", "--stack", name).stdout.startswith("SigIgn")
     else:
         refused(edge, 3, f"installed: {OLD}, {NEW}", "python", "--stack", name)
 
 
-def test_of_several_the_active_one_is_meant_and_without_it_all_are_named(tmp_path: Path) -> None:
+def test_of_several_the_active_one_is_meant_and_without_it_all_are_named(tmp_path):
     for digest in ("0" * 12, "1" * 12):
         (tmp_path / f"envs/tf2.15-x-{digest}/bin").mkdir(parents=True)
         (tmp_path / f"envs/tf2.15-x-{digest}/.deeplearning").mkdir()
@@ -176,17 +174,15 @@ def test_of_several_the_active_one_is_meant_and_without_it_all_are_named(tmp_pat
         (["tensorboard", "viewfs:///runs"], 3, "viewfs://NAMENODE/runs"),  # the configuration has no NameNode of it
     ],
 )
-def test_what_cannot_be_done_is_refused_with_what_to_do(
-    edge: Any, script: Path, arguments: list[str], status: int, words: str
-) -> None:
+def test_what_cannot_be_done_is_refused_with_what_to_do(edge, script, arguments, status, words):
     refused(edge, status, words, *arguments)
 
 
-def test_pip_lists_the_environments_packages(edge: Any) -> None:
+def test_pip_lists_the_environments_packages(edge):
     assert "numpy==1.26.4" in run(edge, "pip", "list", "--format=freeze").stdout.splitlines()
 
 
-def test_without_java_a_script_runs_and_is_told_that_hdfs_does_not(edge: Any, script: Path) -> None:
+def test_without_java_a_script_runs_and_is_told_that_hdfs_does_not(edge, script):
     edge.java.unlink()
     try:
         completed = run(edge, "run", str(script))
@@ -200,7 +196,7 @@ def test_without_java_a_script_runs_and_is_told_that_hdfs_does_not(edge: Any, sc
 # --- venv
 
 
-def test_own_packages_come_on_top_and_the_environments_stay_below(edge: Any, own: Path) -> None:
+def test_own_packages_come_on_top_and_the_environments_stay_below(edge, own):
     code = "import fits, numpy; print(fits.__file__, numpy.__file__)"
     fits, numpy = run(edge, "python", "--venv", str(own), "-c", code).stdout.split()
     assert fits.startswith(f"{own}/lib/")
@@ -208,20 +204,20 @@ def test_own_packages_come_on_top_and_the_environments_stay_below(edge: Any, own
     assert run(edge, "python", "-c", code).returncode == 1
 
 
-def test_what_needs_another_version_is_refused_with_pips_reason(edge: Any, own: Path) -> None:
+def test_what_needs_another_version_is_refused_with_pips_reason(edge, own):
     completed = pip(edge, own, "breaks")
     assert completed.returncode == 1
     assert "breaks 1.0 depends on numpy>=2" in completed.stdout + completed.stderr
     assert "(constraint) numpy==1.26.4" in completed.stdout + completed.stderr
 
 
-def test_a_script_with_own_packages_has_hadoops_variables(edge: Any, own: Path, script: Path) -> None:
+def test_a_script_with_own_packages_has_hadoops_variables(edge, own, script):
     report = json.loads(run(edge, "run", "--venv", str(own), str(script)).stdout)
     assert (report["prefix"], report["CLASSPATH"]) == (str(own), "/opt/hadoop/a.jar")
     assert report["PATH"].startswith(f"{own}/bin:")
 
 
-def test_executors_get_the_own_packages_alone(edge: Any, own: Path, tmp_path: Path) -> None:
+def test_executors_get_the_own_packages_alone(edge, own, tmp_path):
     directory = own_packages.opened(str(edge.root), str(own))
     archive = own_packages.pack(directory, str(tmp_path / "packages.zip"))
     with zipfile.ZipFile(archive) as zip_file:
@@ -231,7 +227,7 @@ def test_executors_get_the_own_packages_alone(edge: Any, own: Path, tmp_path: Pa
     assert Path(directory.environment) == edge.root / "envs" / NEW
 
 
-def test_a_directory_without_packages_sends_nothing(edge: Any, own: Path, tmp_path: Path) -> None:
+def test_a_directory_without_packages_sends_nothing(edge, own, tmp_path):
     """YARN fails at an empty zip archive: it makes no directory of it, and then cannot change its mode (seen with 3.3.6)."""
     empty = tmp_path / "empty"
     assert run(edge, "venv", str(empty)).returncode == 0
@@ -239,19 +235,19 @@ def test_a_directory_without_packages_sends_nothing(edge: Any, own: Path, tmp_pa
     assert own_packages.pack(directory, str(tmp_path / "packages.zip")) is None
 
 
-def test_the_directory_must_be_new(edge: Any, own: Path) -> None:
+def test_the_directory_must_be_new(edge, own):
     refused(edge, 3, "is in use", "venv", str(own))
     refused(edge, 2, "without blanks", "venv", str(edge.base / "a b"))
 
 
-def test_one_that_could_not_be_made_leaves_nothing(edge: Any) -> None:
+def test_one_that_could_not_be_made_leaves_nothing(edge):
     completed = run(edge, "venv", "--stack", "tf1.15", str(edge.base / "half"))  # its Python prints and makes nothing
     assert completed.returncode == 3
     assert "pip" in completed.stderr or "must be made" in completed.stderr
     assert not (edge.base / "half").exists()
 
 
-def test_own_packages_of_an_environment_that_went_are_told(edge: Any, own: Path) -> None:
+def test_own_packages_of_an_environment_that_went_are_told(edge, own):
     record = own / own_packages.RECORD
     text = record.read_text()
     record.write_text(json.dumps({"environment": "tf1.0-000000000000"}))
@@ -265,7 +261,7 @@ def test_own_packages_of_an_environment_that_went_are_told(edge: Any, own: Path)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
-def test_tensorboard_is_for_this_host_and_ends_with_the_command(edge: Any, number: signal.Signals) -> None:
+def test_tensorboard_is_for_this_host_and_ends_with_the_command(edge, number):
     port = free_port()
     address = "hdfs://master1:8020/user/anna/runs"  # TensorFlow takes an address without a NameNode for a local one
     arguments = command(edge, "tensorboard", "--port", str(port), "hdfs:///user/anna/runs")
@@ -290,7 +286,7 @@ def test_tensorboard_is_for_this_host_and_ends_with_the_command(edge: Any, numbe
         pass
 
 
-def test_a_port_that_is_used_is_told(edge: Any) -> None:
+def test_a_port_that_is_used_is_told(edge):
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         listener.listen(1)

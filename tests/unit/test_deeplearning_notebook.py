@@ -64,7 +64,7 @@ def _home(edge: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_notebook_is_for_who_has_the_token_and_ends_with_the_command(edge: Any, own: Path, number: int) -> None:
+def test_a_notebook_is_for_who_has_the_token_and_ends_with_the_command(edge, own, number):
     port = free_port()
     notebooks = edge.base / "notebooks"
     notebooks.mkdir(exist_ok=True)
@@ -103,7 +103,7 @@ def test_a_notebook_is_for_who_has_the_token_and_ends_with_the_command(edge: Any
 
 
 @pytest.mark.parametrize("mode", [0o777, 0o770])
-def test_notebooks_that_others_can_change_are_not_started(edge: Any, own: Path, mode: int) -> None:
+def test_notebooks_that_others_can_change_are_not_started(edge, own, mode):
     """A kernel imports modules of its directory, such as a planted ipykernel_launcher.py."""
     shared = edge.base / "shared"
     shared.mkdir(exist_ok=True)
@@ -115,7 +115,7 @@ def test_notebooks_that_others_can_change_are_not_started(edge: Any, own: Path, 
 
 @pytest.mark.parametrize("command", ["run", "python", "notebook", "tensorboard"])
 @pytest.mark.parametrize("place", ["", "bin", ".."])
-def test_packages_of_somebody_else_run_nowhere(edge: Any, own: Path, tmp_path: Path, command: str, place: str) -> None:
+def test_packages_of_somebody_else_run_nowhere(edge, own, tmp_path, command, place):
     """--venv with the directory of another user, or in one."""
     (tmp_path / "parent").mkdir()
     other = tmp_path / "parent/venv"
@@ -128,16 +128,16 @@ def test_packages_of_somebody_else_run_nowhere(edge: Any, own: Path, tmp_path: P
 
 
 @pytest.mark.parametrize("option", ["--ip", "--host"])
-def test_a_notebook_for_other_hosts_is_refused(edge: Any, option: str) -> None:
+def test_a_notebook_for_other_hosts_is_refused(edge, option):
     refused(edge, 2, "must listen on 127.0.0.1, but 0.0.0.0 is requested", "notebook", option, "0.0.0.0")  # noqa: S104
 
 
-def test_notebooks_that_are_missing_are_told(edge: Any, own: Path) -> None:
+def test_notebooks_that_are_missing_are_told(edge, own):
     refused(edge, 3, "missing does not exist", "notebook", "--venv", str(own), "missing")
 
 
 @pytest.mark.parametrize(("name", "missing"), [("notebook", "notebook"), ("kernel", "ipykernel")])
-def test_without_jupyter_the_commands_to_type_are_printed(edge: Any, name: str, missing: str) -> None:
+def test_without_jupyter_the_commands_to_type_are_printed(edge, name, missing):
     completed = run(edge, name, "--stack", "tf2.15")
     assert completed.returncode == 3
     assert f"{missing} is required, but {edge.root}/envs/{NEW} does not have it." in completed.stderr
@@ -145,7 +145,7 @@ def test_without_jupyter_the_commands_to_type_are_printed(edge: Any, name: str, 
     assert completed.stderr.splitlines()[1:] == [*first, f"  deeplearning {name} --venv ~/my"]
 
 
-def test_a_directory_of_packages_without_jupyter_needs_one_command(edge: Any) -> None:
+def test_a_directory_of_packages_without_jupyter_needs_one_command(edge):
     path = edge.base / "empty"
     assert run(edge, "venv", str(path)).returncode == 0
     completed = run(edge, "notebook", "--venv", str(path))
@@ -161,7 +161,7 @@ def kernels(edge: Any) -> Path:
     return path
 
 
-def test_a_kernel_of_another_jupyter_has_the_variables_and_packages(edge: Any, own: Path) -> None:
+def test_a_kernel_of_another_jupyter_has_the_variables_and_packages(edge, own):
     completed = run(edge, "kernel", "--venv", str(own), "--gpus", "none")
     assert completed.returncode == 0, completed.stderr
     path = kernels(edge) / "deeplearning-jupyter"
@@ -176,7 +176,7 @@ def test_a_kernel_of_another_jupyter_has_the_variables_and_packages(edge: Any, o
     assert (report["CUDA_VISIBLE_DEVICES"], report["CLASSPATH"]) == ("", "/opt/hadoop/a.jar")
 
 
-def test_a_kernel_of_a_removed_environment_says_what_to_do(edge: Any, own: Path) -> None:
+def test_a_kernel_of_a_removed_environment_says_what_to_do(edge, own):
     assert run(edge, "kernel", "--venv", str(own), "Removed").returncode == 0
     words = json.loads((kernels(edge) / "removed/kernel.json").read_text())["argv"]
     seal = edge.root / f"envs/{NEW}/.deeplearning/sealed.json"
@@ -196,9 +196,7 @@ def test_a_kernel_of_a_removed_environment_says_what_to_do(edge: Any, own: Path)
         ([], {"DEEPLEARNING_ENVIRONMENT": "tf2.15"}, "deeplearning-tf2.15", ["--stack", "tf2.15"]),
     ],
 )
-def test_a_kernel_follows_the_default_or_is_of_the_named_stack(
-    edge: Any, own: Path, arguments: list[str], variables: dict[str, str], name: str, expected: list[str]
-) -> None:
+def test_a_kernel_follows_the_default_or_is_of_the_named_stack(edge, own, arguments, variables, name, expected):
     (packages,) = (edge.root / "envs" / NEW).glob("lib/python*/site-packages")
     (packages / "ipykernel-7.4.0.dist-info").mkdir()  # an operator put it in
     try:
@@ -210,7 +208,7 @@ def test_a_kernel_follows_the_default_or_is_of_the_named_stack(
     assert words == [*command(edge, "python"), *expected, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
 
 
-def test_a_kernel_of_somebody_else_stays(edge: Any, own: Path) -> None:
+def test_a_kernel_of_somebody_else_stays(edge, own):
     path = kernels(edge) / "theirs/kernel.json"
     path.parent.mkdir(parents=True)
     path.write_text('{"argv": ["python3", "-m", "ipykernel_launcher"]}')
@@ -218,14 +216,14 @@ def test_a_kernel_of_somebody_else_stays(edge: Any, own: Path) -> None:
     assert "deeplearning" not in path.read_text()
 
 
-def test_a_name_that_jupyter_does_not_take_is_refused(edge: Any, own: Path) -> None:
+def test_a_name_that_jupyter_does_not_take_is_refused(edge, own):
     refused(edge, 2, "letters, digits", "kernel", "--venv", str(own), "my kernel")
 
 
 # --- examples/notebook
 
 
-def test_the_example_has_no_outputs_and_names_no_python() -> None:
+def test_the_example_has_no_outputs_and_names_no_python():
     text = (Path(__file__).parents[2] / "examples/notebook/digits.ipynb").read_text(encoding="utf-8")
     notebook = json.loads(text)
     cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]

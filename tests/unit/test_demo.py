@@ -6,7 +6,6 @@ import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from faulty_server import serving_files
@@ -27,9 +26,7 @@ from hadoop_dl_dev.demo.shell import DemoError, pipe
         (images.base_tag, "el9", "rootfs/etc/new", False),
     ],
 )
-def test_an_image_keeps_its_tag_until_something_in_it_changes(
-    tag: Callable[[str], str], image: str, file: str, changes: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_image_keeps_its_tag_until_something_in_it_changes(tag, image, file, changes, tmp_path, monkeypatch):
     data = shutil.copytree(images.DATA, tmp_path / "demo")
     monkeypatch.setattr(images, "DATA", data)
     before = tag(image)
@@ -38,19 +35,17 @@ def test_an_image_keeps_its_tag_until_something_in_it_changes(
     assert (tag(image) != before) is changes
 
 
-def test_an_operators_own_image_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_operators_own_image_is_taken(monkeypatch):
     monkeypatch.setenv("NODE_IMAGE_EL7", "registry.example.com/rhel7-node:1")
     assert images.tag("el7") == "registry.example.com/rhel7-node:1"
 
 
-def test_an_unknown_image_lists_the_known_ones() -> None:
+def test_an_unknown_image_lists_the_known_ones():
     with pytest.raises(DemoError, match="el7, el8, el9, el10, debian12"):
         images.tag("el11")
 
 
-def test_a_suite_that_moved_is_found_in_the_archive_and_one_that_nobody_has_names_every_mirror(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_suite_that_moved_is_found_in_the_archive_and_one_that_nobody_has_names_every_mirror(monkeypatch):
     def answer(url: str, timeout: float) -> object:
         if "archive" not in url:
             raise OSError("404")
@@ -64,7 +59,7 @@ def test_a_suite_that_moved_is_found_in_the_archive_and_one_that_nobody_has_name
         images.find_mirror("bullseye", ["http://one.example"])
 
 
-def test_the_failure_of_either_end_of_a_pipe_is_told() -> None:
+def test_the_failure_of_either_end_of_a_pipe_is_told():
     assert pipe(["echo", "one"], ["cat"]) == "one\n"
     with pytest.raises(DemoError, match="exit 3.*status 3:\n    why"):
         pipe(["sh", "-c", "echo part; echo why >&2; exit 3"], ["cat"])
@@ -74,7 +69,7 @@ def test_the_failure_of_either_end_of_a_pipe_is_told() -> None:
         pipe(["no-such-command"], ["cat"])
 
 
-def test_a_torn_lock_names_its_line(tmp_path: Path) -> None:
+def test_a_torn_lock_names_its_line(tmp_path):
     (tmp_path / "lock").write_text("a" * 64 + "  a.jar\nnonsense\n", encoding="utf-8")
     with pytest.raises(DemoError, match="lock:2"):
         artifacts.read_lock(tmp_path / "lock")
@@ -94,7 +89,7 @@ JAR = hashlib.sha256(b"jar").hexdigest()
 
 
 @pytest.mark.parametrize("before", [None, b"ja"], ids=["missing", "incomplete"])
-def test_what_is_fetched_is_what_the_lock_says(served: tuple[Path, str], tmp_path: Path, before: bytes | None) -> None:
+def test_what_is_fetched_is_what_the_lock_says(served, tmp_path, before):
     if before:
         (tmp_path / "a.jar").write_bytes(before)
     artifact = artifacts.Artifact("a.jar", JAR, f"{served[1]}/a.jar")
@@ -110,9 +105,7 @@ def test_what_is_fetched_is_what_the_lock_says(served: tuple[Path, str], tmp_pat
         ("login/", "login is required, but .* answers something that lists no files"),
     ],
 )
-def test_what_is_not_the_artifact_is_refused_and_leaves_nothing(
-    served: tuple[Path, str], tmp_path: Path, place: str, words: str
-) -> None:
+def test_what_is_not_the_artifact_is_refused_and_leaves_nothing(served, tmp_path, place, words):
     root, url = served
     page = "<html>please log in</html>"
     for name, text in (
@@ -128,7 +121,7 @@ def test_what_is_not_the_artifact_is_refused_and_leaves_nothing(
     assert not (tmp_path / "out/a.jar").exists()
 
 
-def test_a_file_of_a_project_is_found_by_its_digest(served: tuple[Path, str], tmp_path: Path) -> None:
+def test_a_file_of_a_project_is_found_by_its_digest(served, tmp_path):
     root, url = served
     (root / "x-1.tar.gz").write_bytes(b"jar")
     (root / "simple").mkdir()
@@ -137,7 +130,7 @@ def test_a_file_of_a_project_is_found_by_its_digest(served: tuple[Path, str], tm
     assert artifacts.fetch_all([artifact], tmp_path / "out")[0].read_bytes() == b"jar"
 
 
-def test_all_that_a_machine_lacks_is_said_at_once() -> None:
+def test_all_that_a_machine_lacks_is_said_at_once():
     poor = prerequisites.Machine(
         root=False,
         user="ann",
@@ -154,7 +147,7 @@ def test_all_that_a_machine_lacks_is_said_at_once() -> None:
     assert "there are 900" in " ".join(problems)
 
 
-def test_root_is_needed_only_for_what_root_has_to_do() -> None:
+def test_root_is_needed_only_for_what_root_has_to_do():
     machine = prerequisites.Machine(root=False, user="ann")
     assert prerequisites.problems(machine) == []
     machine.packages = ["rpm", "uidmap"]
@@ -188,7 +181,7 @@ esac
         (["dockerd"], []),  # it is only stopped
     ],
 )
-def test_a_client_gets_the_engine_that_it_lacks(client: Path, files: list[str], engine: list[str]) -> None:
+def test_a_client_gets_the_engine_that_it_lacks(client, files, engine):
     for name in files:
         write_script(client / name, "")
     machine = prerequisites.look("demo")
@@ -196,12 +189,12 @@ def test_a_client_gets_the_engine_that_it_lacks(client: Path, files: list[str], 
     assert [name for name in machine.packages if name.startswith("docker")] == engine
 
 
-def test_a_machine_without_a_client_gets_the_engine_once(client: Path) -> None:
+def test_a_machine_without_a_client_gets_the_engine_once(client):
     (client / "docker").unlink()
     assert prerequisites.look("demo").packages.count("docker.io") == 1
 
 
-def test_an_engine_elsewhere_that_does_not_answer_is_named(client: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_engine_elsewhere_that_does_not_answer_is_named(client, monkeypatch):
     monkeypatch.setenv("DOCKER_HOST", "tcp://build.example.com:2376")
     machine = prerequisites.look("demo")
     assert "docker.io" not in machine.packages
@@ -210,7 +203,7 @@ def test_an_engine_elsewhere_that_does_not_answer_is_named(client: Path, monkeyp
     assert "unset DOCKER_HOST" in problems
 
 
-def test_a_context_that_does_not_answer_is_named(client: Path) -> None:
+def test_a_context_that_does_not_answer_is_named(client):
     script = (client / "docker").read_text(encoding="utf-8").replace("unix:///var/run/docker.sock", "ssh://ci@far")
     (client / "docker").write_text(script, encoding="utf-8")
     problems = " ".join(prerequisites.problems(prerequisites.look("demo")))
@@ -225,9 +218,7 @@ def test_a_context_that_does_not_answer_is_named(client: Path) -> None:
         ("echo 'failed to start daemon: no iptables'; exit 1", "failed to start daemon: no iptables"),
     ],
 )
-def test_an_engine_that_does_not_start_is_reported_with_its_last_words(
-    client: Path, monkeypatch: pytest.MonkeyPatch, dockerd: str, words: str
-) -> None:
+def test_an_engine_that_does_not_start_is_reported_with_its_last_words(client, monkeypatch, dockerd, words):
     if dockerd:
         write_script(client / "dockerd", dockerd)
     monkeypatch.setattr(prerequisites, "SYSTEMD", client / "no-systemd")
@@ -237,19 +228,19 @@ def test_an_engine_that_does_not_start_is_reported_with_its_last_words(
         prerequisites.start_engine()
 
 
-def test_a_cluster_that_is_up_has_its_memory_already() -> None:
+def test_a_cluster_that_is_up_has_its_memory_already():
     machine = prerequisites.Machine(memory_mb=5_000)
     assert prerequisites.problems(machine) != []
     machine.up = True
     assert prerequisites.problems(machine) == []
 
 
-def test_one_file_system_has_to_hold_downloads_and_images(tmp_path: Path) -> None:
+def test_one_file_system_has_to_hold_downloads_and_images(tmp_path):
     disks = prerequisites.disks(False, engine=tmp_path / "not/there/yet", downloads=tmp_path)
     assert [megabytes for megabytes, _ in disks.values()] == [15_000]
 
 
-def test_a_host_of_cdsw_needs_more_disk_until_it_is_there(client: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_host_of_cdsw_needs_more_disk_until_it_is_there(client, monkeypatch):
     def needed(*given: str) -> int:
         return sum(megabytes for megabytes, _ in prerequisites.look("demo", *given).disks_mb.values())
 
@@ -260,7 +251,7 @@ def test_a_host_of_cdsw_needs_more_disk_until_it_is_there(client: Path, monkeypa
     assert needed("cdsw1") == needed()
 
 
-def test_the_prerequisites_need_nothing_but_python() -> None:
+def test_the_prerequisites_need_nothing_but_python():
     code = "import hadoop_dl_dev.demo.prerequisites, sys; print('yaml' in sys.modules)"
     completed = subprocess.run(
         ["python3", "-S", "-c", code],
@@ -284,12 +275,12 @@ def test_the_prerequisites_need_nothing_but_python() -> None:
         ({"data_nodes": 9}, "1 to 8 but is 9"),
     ],
 )
-def test_a_cluster_that_was_never_tried_is_refused(given: dict[str, Any], words: str) -> None:
+def test_a_cluster_that_was_never_tried_is_refused(given, words):
     with pytest.raises(DemoError, match=words):
         _ = cluster.Cluster(**given).image
 
 
-def test_a_node_that_is_added_changes_no_address(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_node_that_is_added_changes_no_address(monkeypatch):
     two, three = cluster.Cluster(data_nodes=2), cluster.Cluster(data_nodes=3)
     assert {**three.addresses, **two.addresses} == three.addresses
     assert two.etc_hosts == three.etc_hosts
@@ -331,9 +322,7 @@ esac
     return lambda: [line for line in record.read_text(encoding="utf-8").splitlines() if " inspect " not in line]
 
 
-def test_the_demo_of_another_checkout_is_named_and_stays(
-    calls: Callable[[], list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_demo_of_another_checkout_is_named_and_stays(calls, tmp_path, monkeypatch):
     monkeypatch.setattr(images, "CACHE", tmp_path / "cache")
     monkeypatch.setattr(images, "REPOSITORY", tmp_path / "ours")
     write_script(tmp_path / "theirs/scripts/demo", "")
@@ -349,9 +338,7 @@ def test_the_demo_of_another_checkout_is_named_and_stays(
 
 
 @pytest.mark.parametrize("checkout", ["ours", "gone"])
-def test_nodes_of_this_checkout_and_of_one_that_is_gone_are_removed(
-    calls: Callable[[], list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, checkout: str
-) -> None:
+def test_nodes_of_this_checkout_and_of_one_that_is_gone_are_removed(calls, tmp_path, monkeypatch, checkout):
     monkeypatch.setattr(images, "CACHE", tmp_path / "cache")
     monkeypatch.setattr(images, "REPOSITORY", tmp_path / "ours")
     (tmp_path / "checkout").write_text(f"{tmp_path}/{checkout}", encoding="utf-8")
@@ -363,24 +350,24 @@ def test_nodes_of_this_checkout_and_of_one_that_is_gone_are_removed(
     ("data_nodes", "words"),
     [(2, r"demo-data3 .*make demo-down"), (3, r"were made from others: demo-data1, demo-data3")],
 )
-def test_nodes_of_another_kind_are_told_before_anything_is_built(engine: Path, data_nodes: int, words: str) -> None:
+def test_nodes_of_another_kind_are_told_before_anything_is_built(engine, data_nodes, words):
     with pytest.raises(DemoError, match=words):
         cluster.check_nodes(cluster.Cluster(data_nodes=data_nodes))
 
 
-def test_a_network_that_is_taken_is_told_with_the_way_out(engine: Path) -> None:
+def test_a_network_that_is_taken_is_told_with_the_way_out(engine):
     with pytest.raises(DemoError, match=r"172\.30\.77\.0/24.*overlaps.*DEMO_SUBNET"):
         cluster.make_network(cluster.Cluster())
 
 
-def test_downloads_stay_while_another_cluster_uses_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_downloads_stay_while_another_cluster_uses_them(tmp_path, monkeypatch):
     monkeypatch.setattr(images, "CACHE", tmp_path)
     (tmp_path / "clusters/other").mkdir(parents=True)
     with pytest.raises(DemoError, match="--name other"):
         cluster.remove_downloads()
 
 
-def test_a_mounted_repository_stays_the_same_directory(tmp_path: Path) -> None:
+def test_a_mounted_repository_stays_the_same_directory(tmp_path):
     target, source = tmp_path / "target", tmp_path / "made"
     for directory, name in ((target, "old.rpm"), (source, "new.rpm")):
         (directory / "repodata").mkdir(parents=True)
@@ -391,7 +378,7 @@ def test_a_mounted_repository_stays_the_same_directory(tmp_path: Path) -> None:
     assert target.stat().st_ino == before
 
 
-def test_what_the_mirror_host_needs_to_fetch_is_handed_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_the_mirror_host_needs_to_fetch_is_handed_on(monkeypatch):
     monkeypatch.setenv("HTTPS_PROXY", "http://proxy:3128")
     monkeypatch.delenv("https_proxy", raising=False)
     monkeypatch.setenv("PIP_INDEX_URL", "https://pypi.example/simple/")

@@ -22,7 +22,7 @@ DIRECTORY = Path(__file__).parents[2] / "examples/digits"
 digits = python_files.load(DIRECTORY / "digits.py")
 
 
-def test_held_out_rows_are_never_trained_on() -> None:
+def test_held_out_rows_are_never_trained_on():
     rows = [f"{number}" for number in range(1797)]
     training, held_out = digits.split(rows)
     assert (len(training), len(held_out)) == (1437, 360)
@@ -31,20 +31,18 @@ def test_held_out_rows_are_never_trained_on() -> None:
 
 
 @pytest.mark.parametrize("row", ["1,2,3", ",".join(["0"] * 64 + ["10"])])
-def test_a_row_that_is_none_is_refused(row: str) -> None:
+def test_a_row_that_is_none_is_refused(row):
     with pytest.raises(ValueError, match="a row of 64 pixels and a digit is required"):
         digits.parse(row)
 
 
-def test_every_row_is_in_exactly_one_shard() -> None:
+def test_every_row_is_in_exactly_one_shard():
     parts = digits.shards(list(range(1437)), 4)
     assert sorted(row for part in parts for row in part) == list(range(1437))
 
 
 @pytest.mark.parametrize(("count", "sizes"), [(150, [64, 64, 22]), (128, [64, 64]), (0, [])])
-def test_every_epoch_has_every_row_in_exactly_one_block_and_an_empty_one_ends_them(
-    count: int, sizes: list[int]
-) -> None:
+def test_every_epoch_has_every_row_in_exactly_one_block_and_an_empty_one_ends_them(count, sizes):
     blocks = list(digits.blocks(iter(range(count)), 64, epochs=2))
     assert [len(block) for block in blocks] == [*sizes * 2, 0]
     assert [row for block in blocks for row in block] == list(range(count)) * 2
@@ -53,7 +51,7 @@ def test_every_epoch_has_every_row_in_exactly_one_block_and_an_empty_one_ends_th
 @pytest.mark.parametrize(
     ("arguments", "expected"), [((1437, 20, 128), 224), ((1437, 20, 128, 0.9), 202), ((1, 1, 128), 1)]
 )
-def test_the_number_of_steps_follows_rows_epochs_and_batches(arguments: tuple[float, ...], expected: int) -> None:
+def test_the_number_of_steps_follows_rows_epochs_and_batches(arguments, expected):
     assert digits.steps(*arguments) == expected
 
 
@@ -67,9 +65,7 @@ class Rows(list):  # type: ignore[type-arg]
     repartition = mapPartitions = map
 
 
-def test_the_driver_leaves_the_same_result_beside_the_model_and_on_its_host(
-    storage: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_driver_leaves_the_same_result_beside_the_model_and_on_its_host(storage, tmp_path, monkeypatch):
     """No Hadoop command, a JVM of its own, reads it back from HDFS."""
     events: list[str] = []
     cluster = SimpleNamespace(
@@ -100,9 +96,7 @@ def test_the_driver_leaves_the_same_result_beside_the_model_and_on_its_host(
 
 
 @pytest.mark.parametrize(("steps", "seconds"), [(3, 60), (9, 0)])
-def test_the_chief_waits_for_the_other_workers_but_not_for_ever(
-    storage: ModuleType, monkeypatch: pytest.MonkeyPatch, steps: int, seconds: int
-) -> None:
+def test_the_chief_waits_for_the_other_workers_but_not_for_ever(storage, monkeypatch, steps, seconds):
     """With three workers it had its share before the others began, and then waited for the end of the feed, which waited for it."""
     train_tf1 = importlib.import_module("train_tf1")
     monkeypatch.setattr(train_tf1, "PATIENCE", seconds)
@@ -114,9 +108,7 @@ def test_the_chief_waits_for_the_other_workers_but_not_for_ever(
 
 
 @pytest.mark.parametrize(("given", "asked"), [(None, 0), ("1", 1)])
-def test_workers_have_the_gpus_of_the_job_and_otherwise_none(
-    storage: ModuleType, monkeypatch: pytest.MonkeyPatch, given: str | None, asked: int
-) -> None:
+def test_workers_have_the_gpus_of_the_job_and_otherwise_none(storage, monkeypatch, given, asked):
     mode = SimpleNamespace(SPARK=1, TENSORFLOW=0)
     run = lambda context, train, arguments, executors, **named: arguments.num_gpus  # noqa: E731
     library = SimpleNamespace(InputMode=mode, run=run)
@@ -137,9 +129,7 @@ def test_workers_have_the_gpus_of_the_job_and_otherwise_none(
         ({"GPUS": "2"}, "2", f"hdfs:///user/{getpass.getuser()}"),
     ],
 )
-def test_the_example_asks_yarn_for_gpus_and_for_none_unless_it_is_told(
-    tmp_path: Path, variables: dict[str, str], gpus: str, place: str
-) -> None:
+def test_the_example_asks_yarn_for_gpus_and_for_none_unless_it_is_told(tmp_path, variables, gpus, place):
     calls = tmp_path / "calls"
     answer = f'[ "$2" != choose.py ] || echo train_tf1.py; echo "$*" >> {calls}'
     program = python_files.write_script(tmp_path / "bin/tfos-submit", answer)
@@ -168,21 +158,19 @@ def storage(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
         ("/tmp/here/", "/tmp/here"),
     ],
 )
-def test_an_address_without_a_namenode_gets_the_clusters(storage: ModuleType, written: str, meant: str) -> None:
+def test_an_address_without_a_namenode_gets_the_clusters(storage, written, meant):
     assert storage.address(written) == meant
 
 
 @pytest.mark.parametrize("written", ["hdfs:///user/me/", "maprfs:///user/me"])
-def test_an_address_on_mapr_is_where_its_file_system_is_mounted(
-    storage: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, written: str
-) -> None:
+def test_an_address_on_mapr_is_where_its_file_system_is_mounted(storage, tmp_path, monkeypatch, written):
     write_settings(tmp_path / "core-site.xml", {"fs.defaultFS": "maprfs:///"})
     (tmp_path / "clusters").write_text("one secure=true n1:7222\ntwo n2:7222\n", "utf-8")
     monkeypatch.setattr(storage, "MAPR_CLUSTERS", str(tmp_path / "clusters"))
     assert storage.address(written) == "/mapr/one/user/me"
 
 
-def test_without_a_configuration_the_namenode_is_asked_for(storage: ModuleType, tmp_path: Path) -> None:
+def test_without_a_configuration_the_namenode_is_asked_for(storage, tmp_path):
     (tmp_path / "core-site.xml").unlink()
     with pytest.raises(argparse.ArgumentTypeError, match="the NameNode is required"):
         storage.address("hdfs:///user/me")
@@ -193,9 +181,7 @@ TFOS_STACKS = [name for name in stacks.stack_names() if "tensorflowonspark" in s
 
 @pytest.mark.parametrize("mode", ["spark", "tensorflow", "kafka"])
 @pytest.mark.parametrize("name", TFOS_STACKS)
-def test_every_stack_with_tensorflowonspark_has_a_script_or_a_sentence(
-    monkeypatch: pytest.MonkeyPatch, name: str, mode: str
-) -> None:
+def test_every_stack_with_tensorflowonspark_has_a_script_or_a_sentence(monkeypatch, name, mode):
     monkeypatch.syspath_prepend(str(DIRECTORY))
     choose = importlib.import_module("choose")
     stack = stacks.load_stack(name).data
@@ -222,9 +208,7 @@ class OldGfile:
     DeleteRecursively = staticmethod(shutil.rmtree)
 
 
-def test_a_tensorflow_without_tf_io_reads_and_writes_files(
-    storage: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_tensorflow_without_tf_io_reads_and_writes_files(storage, tmp_path, monkeypatch):
     monkeypatch.setattr(storage.digits, "arrays", list)  # NumPy is in the environments only
     tf = SimpleNamespace(__version__="1.4.1", gfile=OldGfile)
     storage.fresh(tf, str(tmp_path / "data/csv/held-out"))
@@ -255,9 +239,7 @@ esac
 """
 
 
-def test_a_stack_whose_tensorflow_does_not_know_hdfs_uses_hadoops_command(
-    storage: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_stack_whose_tensorflow_does_not_know_hdfs_uses_hadoops_command(storage, tmp_path, monkeypatch):
     """tf2.21-tfos-*: no tensorflow-io, so TensorFlow works on local paths, which Hadoop's command copies."""
     monkeypatch.setattr(storage.digits, "arrays", list)
     python_files.write_script(tmp_path / "home/bin/hdfs", HDFS)
@@ -282,7 +264,7 @@ def test_a_stack_whose_tensorflow_does_not_know_hdfs_uses_hadoops_command(
     assert not storage.exists(tf, home + "/model/finished")
 
 
-def test_a_broker_that_does_not_answer_is_no_empty_topic(storage: ModuleType) -> None:
+def test_a_broker_that_does_not_answer_is_no_empty_topic(storage):
     """TensorFlow's readers tell the two apart in no way."""
     check = importlib.import_module("kafka_train").check_brokers
     with socket.create_server(("127.0.0.1", 0)) as server:

@@ -125,7 +125,7 @@ def check_active(site: Site, link: str) -> None:
         (no_programs, r"mounted as noexec\.|Permission denied"),
     ],
 )
-def test_each_step_reports_the_fault_and_the_same_command_continues(small: Site, fault, words: str) -> None:
+def test_each_step_reports_the_fault_and_the_same_command_continues(small, fault, words):
     active = os.readlink(small.root / "current")
     before = set(small.at(small.root / active).content())
     for name, step in steps(small).items():
@@ -155,7 +155,7 @@ def test_each_step_reports_the_fault_and_the_same_command_continues(small: Site,
 
 
 @pytest.mark.parametrize(("fault", "left"), [(no_bytes, 20_000), (no_inodes, 6)])
-def test_a_disk_that_is_too_small_for_python_itself_is_reported_as_that(small: Site, fault, left: int) -> None:
+def test_a_disk_that_is_too_small_for_python_itself_is_reported_as_that(small, fault, left):
     """There is room for the wheels of pip, and not for the environment that they go to."""
     undo = fault(small, left)
     with pytest.raises(Failed, match=r"No space left on device|needs about|needs \d+ inodes") as error:

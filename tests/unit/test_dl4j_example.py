@@ -42,7 +42,7 @@ def found(example: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in (example / "jars").glob("*.jar")}
 
 
-def test_the_list_is_an_input_of_the_mirror() -> None:
+def test_the_list_is_an_input_of_the_mirror():
     variables = yaml.safe_load((EXAMPLE / "jars.yml").read_text())
     assert list(variables) == ["mirror_files"]
     assert not inputs.check(variables, REPOSITORY).problems
@@ -50,7 +50,7 @@ def test_the_list_is_an_input_of_the_mirror() -> None:
     assert "nd4j-native-1.0.0-M2-linux-x86_64.jar" in variables["mirror_files"]
 
 
-def test_jars_come_from_a_mirror_and_only_once(example: Path) -> None:
+def test_jars_come_from_a_mirror_and_only_once(example):
     with served(Mirror) as address:
         completed = fetch(example, address + "/files")
     assert (completed.returncode, found(example)) == (0, JARS), completed.stderr
@@ -59,7 +59,7 @@ def test_jars_come_from_a_mirror_and_only_once(example: Path) -> None:
     assert "2 jars are in" in second_run.stdout
 
 
-def test_a_jar_with_other_bytes_is_refused(example: Path) -> None:
+def test_a_jar_with_other_bytes_is_refused(example):
     with served(type("Lying", (Mirror,), {"jars": {**JARS, "two-2.0.jar": b"2"}})) as address:
         completed = fetch(example, address + "/files")
     assert completed.returncode != 0

@@ -17,7 +17,7 @@ PAGES = [name for name in DOCUMENTS if name.startswith(("docs/", "roles/", "mole
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_a_page_is_short_and_its_lines_and_cells_are_too(name: str) -> None:
+def test_a_page_is_short_and_its_lines_and_cells_are_too(name):
     """Prose has 100 characters, a cell 80, both without the targets of links; code and definitions of links have any length."""
     text = (REPOSITORY / name).read_text(encoding="utf-8")
     assert len(text.splitlines()) <= 250
@@ -30,7 +30,7 @@ def test_a_page_is_short_and_its_lines_and_cells_are_too(name: str) -> None:
     assert not long_parts
 
 
-def test_twenty_tasks_are_at_most_three_clicks_from_the_first_page() -> None:
+def test_twenty_tasks_are_at_most_three_clicks_from_the_first_page():
     clicks = {REPOSITORY / "docs/index.md": 0}
     for page in (queue := list(clicks)):
         for other in site.linked(REPOSITORY, page):
@@ -51,7 +51,7 @@ KEYS = OPTION_KEYS | {"returned", "sample", "contains"}
 
 
 @pytest.mark.parametrize("path", sorted(REPOSITORY.glob("plugins/modules/*.py")), ids=lambda path: path.stem)
-def test_every_module_has_documentation_that_ansible_doc_reads_in_whole_sentences(path: Path) -> None:
+def test_every_module_has_documentation_that_ansible_doc_reads_in_whole_sentences(path):
     """A comma ends a text without quotes, and the rest becomes a key; a colon makes a mapping of it. ansible-doc shows neither."""
     documents = {}
     for node in ast.parse(path.read_text(encoding="utf-8")).body:

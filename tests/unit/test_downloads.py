@@ -29,7 +29,7 @@ def fetch(index: Index, directory: Path, fault: str = "", seconds: float = 20, s
     return directory / NAME
 
 
-def test_the_right_bytes_arrive_closed_to_others(index: Index, tmp_path: Path) -> None:
+def test_the_right_bytes_arrive_closed_to_others(index, tmp_path):
     path = fetch(index, tmp_path)
     assert path.read_bytes() == CONTENT
     assert path.stat().st_mode & 0o777 == 0o600
@@ -46,9 +46,7 @@ def test_the_right_bytes_arrive_closed_to_others(index: Index, tmp_path: Path) -
         ("404", "could not be fetched: status 404.*curl -I"),
     ],
 )
-def test_a_server_that_goes_wrong_holds_no_host_and_leaves_nothing(
-    index: Index, tmp_path: Path, fault: str, words: str
-) -> None:
+def test_a_server_that_goes_wrong_holds_no_host_and_leaves_nothing(index, tmp_path, fault, words):
     (tmp_path / NAME).write_text("what was there")
     start = time.monotonic()
     with pytest.raises(downloads.DownloadError, match=words):
@@ -58,7 +56,7 @@ def test_a_server_that_goes_wrong_holds_no_host_and_leaves_nothing(
     assert (tmp_path / NAME).read_text() == "what was there"
 
 
-def test_a_file_with_its_sha256_is_not_fetched_again(index: Index, tmp_path: Path) -> None:
+def test_a_file_with_its_sha256_is_not_fetched_again(index, tmp_path):
     """As Ansible runs the module: twice, then with another mode, then after a bit was lost."""
     index.files[NAME] = CONTENT
     arguments = {"url": f"{index.url}/files/{NAME}", "path": str(tmp_path / NAME), "sha256": SHA256}
@@ -72,9 +70,7 @@ def test_a_file_with_its_sha256_is_not_fetched_again(index: Index, tmp_path: Pat
     assert (tmp_path / NAME).read_bytes() == CONTENT
 
 
-def test_the_proxy_of_a_host_is_not_used_for_the_sites_mirror(
-    index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_proxy_of_a_host_is_not_used_for_the_sites_mirror(index, tmp_path, monkeypatch):
     index.files[NAME] = CONTENT
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
     monkeypatch.delenv("no_proxy", raising=False)
@@ -83,9 +79,7 @@ def test_the_proxy_of_a_host_is_not_used_for_the_sites_mirror(
     assert run("fetch_file", **arguments, use_proxy=False)["changed"] is True
 
 
-def test_an_endless_answer_of_unknown_size_leaves_space_to_others(
-    index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_endless_answer_of_unknown_size_leaves_space_to_others(index, tmp_path, monkeypatch):
     monkeypatch.setattr(downloads, "KEPT_FREE", 1 << 60)
     with pytest.raises(OSError, match="MiB must stay free") as caught:
         fetch(index, tmp_path, "endless", size=0)
@@ -93,13 +87,13 @@ def test_an_endless_answer_of_unknown_size_leaves_space_to_others(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_bundle_of_this_host_that_cannot_be_read_is_not_the_servers_fault(tmp_path: Path) -> None:
+def test_a_bundle_of_this_host_that_cannot_be_read_is_not_the_servers_fault(tmp_path):
     with pytest.raises(downloads.DownloadError, match=f"{tmp_path}/ca.pem must be a file with certificates") as caught:
         downloads.fetch("https://127.0.0.1:9/spark", str(tmp_path / NAME), SHA256, ca=str(tmp_path / "ca.pem"))
     assert "curl" not in str(caught.value)
 
 
-def test_a_password_in_the_address_is_not_shown(index: Index, tmp_path: Path) -> None:
+def test_a_password_in_the_address_is_not_shown(index, tmp_path):
     index.faults[NAME] = ["404"]
     address = index.url.replace("http://", "http://svc:canary@")
     with pytest.raises(downloads.DownloadError) as caught:
@@ -107,7 +101,7 @@ def test_a_password_in_the_address_is_not_shown(index: Index, tmp_path: Path) ->
     assert "canary" not in str(caught.value)
 
 
-def test_a_part_of_a_killed_run_is_removed_and_that_of_a_running_one_stays(index: Index, tmp_path: Path) -> None:
+def test_a_part_of_a_killed_run_is_removed_and_that_of_a_running_one_stays(index, tmp_path):
     (tmp_path / f"{NAME}.part-{ended()}").write_text("old")
     (tmp_path / f"{NAME}.part-{os.getppid()}").write_text("another run")
     fetch(index, tmp_path)
@@ -171,7 +165,7 @@ class Endless(socketserver.StreamRequestHandler):
 
 @pytest.mark.parametrize("python", HOST_PYTHONS)
 @pytest.mark.parametrize("behind", ["proxy", "server"])
-def test_a_connection_that_is_never_made_ends_in_time(python: str, behind: str) -> None:
+def test_a_connection_that_is_never_made_ends_in_time(python, behind):
     """No read of it waits long, so only the limit of the whole download ends it."""
     with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Endless) as server:
         server.daemon_threads = True

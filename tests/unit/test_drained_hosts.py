@@ -48,9 +48,7 @@ COMMAND = "ansible-playbook playbooks/node_maintenance.yml -e node_maintenance_s
         ("gpu-b", {"node_maintenance_node": "data2.example.com"}),
     ],
 )
-def test_the_plan_names_the_host_the_time_the_record_and_the_command(
-    name: str, variables: dict[str, str], yarn: dict[str, Any]
-) -> None:
+def test_the_plan_names_the_host_the_time_the_record_and_the_command(name, variables, yarn):
     assert told(site(yarn, make_host(name, **variables))) == [
         f"{name}: node_maintenance took it out of YARN at {SINCE} (recorded on master1). An upgrade that stopped there resumes with the same "
         f"command. To put it back now: {COMMAND} {name}"
@@ -58,15 +56,13 @@ def test_the_plan_names_the_host_the_time_the_record_and_the_command(
 
 
 @pytest.mark.parametrize("others", [[], [make_host("data2", node=None)]], ids=["not in this run", "switched off"])
-def test_a_drained_host_that_was_not_read_is_named_on_the_host_of_the_record(
-    others: list[Host], yarn: dict[str, Any]
-) -> None:
+def test_a_drained_host_that_was_not_read_is_named_on_the_host_of_the_record(others, yarn):
     (warning,) = told(site(yarn, *others))
     assert warning.startswith("master1: node_maintenance took data2.example.com out of YARN at 2026")
     assert warning.endswith(f"{COMMAND} {'data2' if others else 'HOST'}")
 
 
-def test_a_report_has_it_as_a_note_of_the_host(yarn: dict[str, Any]) -> None:
+def test_a_report_has_it_as_a_note_of_the_host(yarn):
     hosts = site(yarn, make_host("data2"))
     site_plan = plan.make_plan(hosts, REPOSITORY, grouped=False)
     run_report = report.make_report(hosts, {}, site_plan, {}, 0)
@@ -75,7 +71,7 @@ def test_a_report_has_it_as_a_note_of_the_host(yarn: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("nodes", [{}, {"data2": {"gpus": 2}}], ids=["none", "torn"])
-def test_no_host_is_named_without_a_record_that_can_be_read(nodes: dict[str, Any], tmp_path: Path) -> None:
+def test_no_host_is_named_without_a_record_that_can_be_read(nodes, tmp_path):
     facts = read(tmp_path, nodes)
     assert facts["drained"] == {}
     assert told(site(facts, make_host("data2"))) == []

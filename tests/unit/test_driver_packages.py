@@ -86,20 +86,20 @@ RELEASES = [("7", "470.82.01"), ("7", "535.104.05"), ("9", "535.104.05"), ("9", 
 
 @pytest.mark.parametrize(("major", "version"), RELEASES)
 @pytest.mark.parametrize("part", ["NVML", "cuda-libs", "cuda", "modprobe", "persistenced", "latest-dkms"])
-def test_every_part_that_computing_needs_is_installed(major: str, version: str, part: str) -> None:
+def test_every_part_that_computing_needs_is_installed(major, version, part):
     names = installed_with(major, version, named(major, version))
     suffixes = ("-ml", "-NVML") if part == "NVML" else (part, f"{part}-latest-dkms")
     assert any(name.endswith(suffixes) for name in names)
 
 
 @pytest.mark.parametrize("version", ["470.82.01", "535.104.05"])
-def test_yum_is_given_every_package_of_one_version_because_it_downgrades_no_other(version: str) -> None:
+def test_yum_is_given_every_package_of_one_version_because_it_downgrades_no_other(version):
     assert installed_with("7", version, named("7", version)) == set(named("7", version))
     assert len(named("7", version)) == 11
 
 
 @pytest.mark.parametrize(("major", "version"), RELEASES)
-def test_every_package_of_the_driver_is_locked_and_removed_with_it(major: str, version: str) -> None:
+def test_every_package_of_the_driver_is_locked_and_removed_with_it(major, version):
     assert [name for name in dependencies(major, version) if not gpu_host_info.DRIVER_PACKAGES.match(name)] == []
 
 
@@ -116,14 +116,12 @@ def test_every_package_of_the_driver_is_locked_and_removed_with_it(major: str, v
         ("9", {"repository_url": "http://mirror01/rpm"}, "request a version"),
     ],
 )
-def test_a_missing_version_has_a_way_out(major: str, inputs: dict[str, str], words: str) -> None:
+def test_a_missing_version_has_a_way_out(major, inputs, words):
     assert words in packages(major, "535.104.05", **inputs).remedy()
 
 
 @pytest.mark.parametrize(("installed", "leave"), [("550.54.15", True), ("570.86.15", False)])
-def test_graphics_of_a_branch_before_560_leave_and_a_sites_own_of_a_later_one_follow(
-    installed: str, leave: bool
-) -> None:
+def test_graphics_of_a_branch_before_560_leave_and_a_sites_own_of_a_later_one_follow(installed, leave):
     names = ["nvidia-driver", *(f"nvidia-driver-{part}" for part in ("libs", "NvFBCOpenGL", "devel"))]
     driver = packages("9", "580.82.07", dict.fromkeys(names, [f"3:{installed}-1.el9"]))
     assert driver.replaced() == names * leave
@@ -138,9 +136,7 @@ def test_graphics_of_a_branch_before_560_leave_and_a_sites_own_of_a_later_one_fo
         (["nvidia-fabricmanager"], ["nvidia-fabric-manager"], "nvidia-fabricmanager"),
     ],
 )
-def test_the_fabric_manager_has_the_name_that_the_repositories_offer(
-    offered: list[str], installed: list[str], name: str
-) -> None:
+def test_the_fabric_manager_has_the_name_that_the_repositories_offer(offered, installed, name):
     answers = [{"names": offered}, {"skipped": True}]
     driver = packages("9", "580.82.07", installed, fabric_manager=True, offered=answers)
     assert driver.parts()[-1] == {"name": name, "version": "580.82.07"}
@@ -154,25 +150,21 @@ def test_the_fabric_manager_has_the_name_that_the_repositories_offer(
         ("8", "460.32.03", ["nvidia-fabric-manager", "nvidia-fabricmanager"]),
     ],
 )
-def test_older_branches_have_a_fabric_manager_with_the_branch_in_its_name(
-    major: str, version: str, names: list[str]
-) -> None:
+def test_older_branches_have_a_fabric_manager_with_the_branch_in_its_name(major, version, names):
     host = driver_hosts.host(major=major)
     fabric_manager = packages_of(driver_hosts.request(version=version, fabric_manager=True), host).requested_parts()[-1]
     assert [fabric_manager["name"], fabric_manager["other"]] == names
 
 
 @pytest.mark.parametrize(("installed", "asked"), [([], True), (["nvidia-fabric-manager"], False)])
-def test_a_fabric_manager_that_is_missing_is_asked_for_although_the_driver_is_installed(
-    installed: list[str], asked: bool
-) -> None:
+def test_a_fabric_manager_that_is_missing_is_asked_for_although_the_driver_is_installed(installed, asked):
     inputs = driver_hosts.request(version="580.82.07", fabric_manager=True)
     work = driver_work(inputs, driver_hosts.host(driver=driver_hosts.installed("580.82.07", tuple(installed))))
     fabric_manager = {"name": "nvidia-fabric-manager", "other": "nvidia-fabricmanager", "version": "580.82.07"}
     assert any(fabric_manager in check.packages for check in work.checks) is asked
 
 
-def test_a_distribution_names_its_compiled_open_module_like_nvidia() -> None:
+def test_a_distribution_names_its_compiled_open_module_like_nvidia():
     """kmod-nvidia-open-580.105.08-6.12.0-124.20.1 in DISTROS.md of https://github.com/NVIDIA/yum-packaging-precompiled-kmod"""
     names = named("9", "580.82.07", build="precompiled", module="open")
     assert names[0] == "kmod-nvidia-open-580.82.07-5.14.0-427.18.1"
@@ -192,9 +184,7 @@ def test_a_distribution_names_its_compiled_open_module_like_nvidia() -> None:
         ("580.82.07", {"fabric_manager": True}, [], [], []),
     ],
 )  # fmt: skip
-def test_what_is_of_the_drivers_version_follows_it(
-    version: str, inputs: dict[str, Any], installed: list[str], stay: list[str], leave: list[str]
-) -> None:
+def test_what_is_of_the_drivers_version_follows_it(version, inputs, installed, stay, leave):
     host = driver_hosts.host(driver=driver_hosts.installed("535.104.05", tuple(installed)))
     work = driver_work(driver_hosts.request(version=version, upgrade_allowed=True, **inputs), host)
     (transaction,) = work.transactions
@@ -204,7 +194,7 @@ def test_what_is_of_the_drivers_version_follows_it(
     assert [name for name in transaction.leaving if name in installed] == leave
 
 
-def test_nscq_that_is_missing_is_asked_for_although_the_driver_is_installed() -> None:
+def test_nscq_that_is_missing_is_asked_for_although_the_driver_is_installed():
     inputs = driver_hosts.request(version="580.82.07", fabric_manager=True, dcgm_version="4.5.2")
     for more, asked in ([], True), (["libnvidia-nscq"], False):
         driver = driver_hosts.installed("580.82.07", ("nvidia-fabricmanager", *more))
@@ -225,7 +215,7 @@ DCGM = {"datacenter-gpu-manager-4-core": ["1:4.5.2-1"], "datacenter-gpu-manager-
         ("535.104.05", "3.3.9", ["datacenter-gpu-manager"]),
     ],
 )
-def test_dcgm_is_requested_in_its_version_for_the_cuda_of_the_driver(driver: str, dcgm: str, names: list[str]) -> None:
+def test_dcgm_is_requested_in_its_version_for_the_cuda_of_the_driver(driver, dcgm, names):
     turing = driver != "580.95.05"
     inputs = driver_hosts.request(version=driver, dcgm_version=dcgm, open_supported=turing)
     work = driver_work(inputs, driver_hosts.host())
@@ -250,8 +240,8 @@ def test_dcgm_is_requested_in_its_version_for_the_cuda_of_the_driver(driver: str
     ],
 )  # fmt: skip
 def test_dcgm_changes_beside_its_driver_and_only_what_this_role_installed_leaves(
-    version: str, packages: dict[str, list[str]], before: list[str] | None, changes: bool, leaving: list[str]
-) -> None:
+    version, packages, before, changes, leaving
+):
     host = driver_hosts.host(
         driver=driver_hosts.installed("580.82.07"), dcgm_packages=packages, records={"dcgm_before": before}
     )
@@ -264,7 +254,7 @@ def test_dcgm_changes_beside_its_driver_and_only_what_this_role_installed_leaves
 
 
 @pytest.mark.parametrize("kernel", ["kernel-core", "kernel"])
-def test_headers_never_come_with_another_kernel(kernel: str) -> None:
+def test_headers_never_come_with_another_kernel(kernel):
     patterns = packages("9", "535.261.03").excluded
     assert any(fnmatch.fnmatchcase(kernel, pattern) for pattern in patterns)
     assert not any(fnmatch.fnmatchcase("kernel-devel", pattern) for pattern in patterns)

@@ -144,7 +144,7 @@ CHANGES = [(major, old, new) for major, versions in NAMED.items() for old, new i
 
 
 @pytest.mark.parametrize(("major", "version", "module"), INSTALLED)
-def test_a_driver_is_installed_from_its_mirror_and_removed(major: str, version: str, module: str) -> None:
+def test_a_driver_is_installed_from_its_mirror_and_removed(major, version, module):
     installed_rpms = changed(major, version, set(mirror(major, version)), module=module)
     kmod = {"proprietary": "kmod-nvidia-latest-dkms", "open": "kmod-nvidia-open-dkms"}[module]
     assert [name for name, _ in installed_rpms if name.startswith("kmod-")] == [kmod]
@@ -154,7 +154,7 @@ def test_a_driver_is_installed_from_its_mirror_and_removed(major: str, version: 
 
 @pytest.mark.parametrize(("major", "old", "new"), CHANGES)
 @pytest.mark.parametrize("whole", [False, True], ids=["its mirror", "NVIDIA's repository"])
-def test_another_branch_comes_whole(major: str, old: str, new: str, whole: bool) -> None:
+def test_another_branch_comes_whole(major, old, new, whole):
     """All of the old one goes: in one transaction, from the mirror of both or from the whole repository."""
     before = changed(major, old, set(mirror(major, old)))
     after = changed(major, new, REPOSITORIES[major] if whole else {*mirror(major, old), *mirror(major, new)}, before)
@@ -162,7 +162,7 @@ def test_another_branch_comes_whole(major: str, old: str, new: str, whole: bool)
     assert after >= changed(major, new, set(mirror(major, new)))
 
 
-def test_the_other_module_takes_the_place_of_the_one() -> None:
+def test_the_other_module_takes_the_place_of_the_one():
     repository = set(mirror("9", "580.82.07"))
     installed_rpms = changed("9", "580.82.07", repository)
     fresh = changed("9", "580.82.07", repository, module="open")

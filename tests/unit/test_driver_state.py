@@ -38,11 +38,11 @@ def state(inputs: dict[str, Any] | None = None, signers: tuple[str, ...] = (), *
         ({"loaded": {"nouveau": True}, "gpus": []}, ""),
     ],
 )
-def test_a_reboot_is_required_only_for_what_stayed(changes: dict[str, Any], reason: str) -> None:
+def test_a_reboot_is_required_only_for_what_stayed(changes, reason):
     assert state(**changes).reboot_reason == reason
 
 
-def test_a_kernel_that_moves_requires_a_reboot_until_it_runs() -> None:
+def test_a_kernel_that_moves_requires_a_reboot_until_it_runs():
     moves = {"kernel": NEW.removesuffix(".x86_64"), "kernel_moves": True}
     assert state(moves, loaded=RUNS).reboot_reason == f"kernel {NEW} is installed, but {OLD} runs"
     assert state(moves, loaded=RUNS).boot_problems == (
@@ -61,7 +61,7 @@ def test_a_kernel_that_moves_requires_a_reboot_until_it_runs() -> None:
         ({**RUNS, "nouveau": True}, "but runs 550.54.15 (nouveau is back)."),
     ],
 )
-def test_a_driver_that_does_not_run_after_the_reboot_is_told(loaded: dict[str, Any], words: str) -> None:
+def test_a_driver_that_does_not_run_after_the_reboot_is_told(loaded, words):
     (problem,) = state(loaded=loaded).boot_problems
     assert words in problem
 
@@ -76,11 +76,11 @@ def test_a_driver_that_does_not_run_after_the_reboot_is_told(loaded: dict[str, A
         ({"users": [{"pid": 7, "name": "python3"}]}, False),
     ],
 )
-def test_the_module_is_loaded_where_an_idle_gpu_waits_for_it(changes: dict[str, Any], loads: bool) -> None:
+def test_the_module_is_loaded_where_an_idle_gpu_waits_for_it(changes, loads):
     assert state(**changes).loads is loads
 
 
-def test_a_device_node_is_created_for_each_gpu_and_for_unified_memory() -> None:
+def test_a_device_node_is_created_for_each_gpu_and_for_unified_memory():
     assert state().devices == ("nvidia-modprobe", "-u", "-c", "0", "-c", "1")
 
 
@@ -102,9 +102,7 @@ SIGNED = {"signing_key": "/srv/site.key"}
         (SIGNED, ["Site"], {}, False),
     ],
 )
-def test_a_module_that_is_wrong_is_built_again_and_refused_if_it_stays(
-    inputs: dict[str, Any], signers: list[str], changes: dict[str, Any], right: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_module_that_is_wrong_is_built_again_and_refused_if_it_stays(inputs, signers, changes, right, monkeypatch):
     modules = {**MODULES, OLD: module(OLD, signer="Site", open=inputs.get("module") == "open")}
     modules[NEW] = module(NEW, **changes)
     built = state(inputs, tuple(signers), modules=modules).builds
@@ -116,12 +114,12 @@ def test_a_module_that_is_wrong_is_built_again_and_refused_if_it_stays(
 
 
 @pytest.mark.parametrize(("module", "name"), [("proprietary", "nvidia"), ("open", "nvidia-open")])
-def test_modules_are_built_for_the_kernels_that_may_run(module: str, name: str) -> None:
+def test_modules_are_built_for_the_kernels_that_may_run(module, name):
     (built, _) = state({"module": module}).builds
     assert built["argv"] == ["dkms", "install", "-m", name, "-v", "550.54.15", "-k", OLD, "--force"]
 
 
-def test_a_module_that_another_key_signed_is_signed_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_module_that_another_key_signed_is_signed_again(tmp_path, monkeypatch):
     """The stand-in does what dkms does: what is built is not signed again, also with --force."""
     dkms = python_files.load(REPOSITORY / "demo/gpu/files/dkms")
     monkeypatch.setattr(dkms, "TREE", str(tmp_path / "tree"))
@@ -140,7 +138,7 @@ def test_a_module_that_another_key_signed_is_signed_again(tmp_path: Path, monkey
 
 
 @pytest.mark.parametrize("inputs", [{"build": "precompiled"}, {"source": "runfile"}])
-def test_only_dkms_builds_modules(inputs: dict[str, Any]) -> None:
+def test_only_dkms_builds_modules(inputs):
     assert state(inputs).builds == ()
 
 
@@ -152,7 +150,7 @@ def test_only_dkms_builds_modules(inputs: dict[str, Any]) -> None:
         ({"source": "runfile"}, "nvidia_driver_state: absent, and again."),
     ],
 )
-def test_a_kernel_without_its_module_is_told_with_what_dkms_says(inputs: dict[str, Any], words: str) -> None:
+def test_a_kernel_without_its_module_is_told_with_what_dkms_says(inputs, words):
     failed_result = {"item": {"kernel": NEW}, "rc": 10, "stderr": "Error! Bad return status\nfor module build"}
     results = [failed_result, {"skipped": True}]
     current_host = host(modules={OLD: module(OLD), NEW: None})
@@ -163,7 +161,7 @@ def test_a_kernel_without_its_module_is_told_with_what_dkms_says(inputs: dict[st
     assert problem.endswith(words)
 
 
-def test_under_secure_boot_the_signer_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_under_secure_boot_the_signer_is_told(monkeypatch):
     monkeypatch.setattr(driver_state, "certificate_signers", lambda host: ["Site"])
     current_host = host(modules={OLD: module(OLD, signer="Site"), NEW: module(NEW, signer="other")})
     (problem,) = driver_state.module_problems(request(build="precompiled"), current_host, host(secure_boot=True), [])
@@ -186,7 +184,7 @@ BOTH = list(ARGUMENTS)
         ({"boot_arguments": {OLD: BOTH}, "initramfs": {OLD: {**IMAGE, "nouveau": False}}}, []),
     ],
 )
-def test_nouveau_is_in_no_boot_entry_and_no_initramfs(changes: dict[str, Any], words: list[str]) -> None:
+def test_nouveau_is_in_no_boot_entry_and_no_initramfs(changes, words):
     problems = state(**changes).problems
     assert len(problems) == len(words)
     assert [word for word, problem in zip(words, problems, strict=True) if word not in problem] == []
@@ -196,11 +194,11 @@ def test_nouveau_is_in_no_boot_entry_and_no_initramfs(changes: dict[str, Any], w
     ("entries", "sets"),
     [({}, False), ({OLD: BOTH[::-1]}, False), ({OLD: BOTH, NEW: BOTH[:1]}, True), ({OLD: []}, True)],
 )
-def test_arguments_are_set_where_a_boot_entry_lacks_one(entries: dict[str, list[str]], sets: bool) -> None:
+def test_arguments_are_set_where_a_boot_entry_lacks_one(entries, sets):
     assert state(boot_arguments=entries).sets_arguments is sets
 
 
-def test_what_is_installed_is_locked_in_the_managers_list() -> None:
+def test_what_is_installed_is_locked_in_the_managers_list():
     locks = {"file": "/etc/dnf/plugins/versionlock.list", "lines": ["nvidia-smi-0:1-1.*"]}
     assert driver_state.locks(host()) == locks
 
@@ -219,7 +217,7 @@ FAILED = {"failed": True, "rc": 1, "cmd": ["sh", "x.run"], "stderr": "ERROR:  no
         ({"failed": True, "msg": "The .run file must have the sha256"}, ["The .run file must have the sha256"]),
     ],
 )
-def test_an_installer_that_fails_is_told_with_the_free_space(failed: dict[str, Any], words: list[str]) -> None:
+def test_an_installer_that_fails_is_told_with_the_free_space(failed, words):
     problem = driver_state.installer_problem(request(source="runfile"), failed, "/usr\n3", [OLD, NEW])
     assert [word for word in words if word not in problem] == []
 
@@ -234,7 +232,7 @@ def test_an_installer_that_fails_is_told_with_the_free_space(failed: dict[str, A
         ("ssh", "other", "other", False, False),
     ],
 )
-def test_the_host_that_runs_ansible(connection: str, machine: str, boot: str, container: bool, same: bool) -> None:
+def test_the_host_that_runs_ansible(connection, machine, boot, container, same):
     assert driver_state.runs_ansible(host(container=container), connection, machine, boot) is same
 
 
@@ -246,7 +244,7 @@ def test_the_host_that_runs_ansible(connection: str, machine: str, boot: str, co
         (1, "SKIP  fabric_manager: none\nFAIL  cuda_computes: 999", False),
     ],
 )
-def test_gpus_have_time_to_join_the_fabric_of_their_links(status: int, output: str, waits: bool) -> None:
+def test_gpus_have_time_to_join_the_fabric_of_their_links(status, output, waits):
     tasks = yaml.safe_load((ROLE / "accept.yml").read_text(encoding="utf-8"))
     (check,) = [task for task in tasks if "rescue" in task]
     (task,) = check["block"]

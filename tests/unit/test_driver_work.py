@@ -74,7 +74,7 @@ KEY = {"signing_key": "/srv/site.key", "signing_certificate": "/srv/site.der"}
         ({"state": "absent", "version": "", "license_accepted": False}, {"locks": {"plugin": False}}),
     ],
 )
-def test_requests_that_a_host_can_have(inputs: dict[str, Any], changes: dict[str, Any]) -> None:
+def test_requests_that_a_host_can_have(inputs, changes):
     assert work(inputs, **changes).problems == ()
 
 
@@ -150,12 +150,12 @@ OF_RUNFILE = {"driver": {"source": "runfile", "version": "535.104.05"}}
         ),
     ],
 )
-def test_requests_that_a_host_cannot_have(inputs: dict[str, Any], changes: dict[str, Any], words: list[str]) -> None:
+def test_requests_that_a_host_cannot_have(inputs, changes, words):
     (problem,) = work(inputs, **changes).problems
     assert [word for word in words if word not in problem] == []
 
 
-def test_every_problem_is_told_at_once() -> None:
+def test_every_problem_is_told_at_once():
     problems = work(
         {"license_accepted": False, "branch_max": "470"}, locks={"plugin": False}, secure_boot=True
     ).problems
@@ -173,9 +173,7 @@ def test_every_problem_is_told_at_once() -> None:
         ("absent", "550.54.15", [], "proprietary", False, True),
     ],
 )
-def test_gpus_must_be_idle_only_if_their_driver_goes(
-    state: str, version: str | None, packages: list[str], module: str, replaces: bool, goes: bool
-) -> None:
+def test_gpus_must_be_idle_only_if_their_driver_goes(state, version, packages, module, replaces, goes):
     planned_work = work({"state": state, "module": module}, driver=installed(version, tuple(packages)))
     assert (planned_work.replaces, planned_work.requires_idle_gpus) == (replaces, goes)
 
@@ -188,7 +186,7 @@ def test_gpus_must_be_idle_only_if_their_driver_goes(
     ],
 )
 @pytest.mark.parametrize("tied", [False, True])
-def test_a_kernel_is_asked_for_with_what_its_module_needs(build: str, module: dict[str, str], tied: bool) -> None:
+def test_a_kernel_is_asked_for_with_what_its_module_needs(build, module, tied):
     devel = {"name": "kernel-devel-matched", "version": NEXT}
     headers = {"kernel-devel-matched": ["5.14.0-427.18.1.el9_4"]} if tied else {}
     planned_work = work({**KERNEL, "build": build}, driver=installed(), header_packages=headers)
@@ -215,8 +213,8 @@ def test_a_kernel_is_asked_for_with_what_its_module_needs(build: str, module: di
     ],
 )
 def test_what_dkms_requires_of_the_kernels_headers_is_checked_before_anything_changes(
-    major: str, build: str, kernels: Any, headers: Any, asked: bool
-) -> None:
+    major, build, kernels, headers, asked
+):
     planned_work = work({"build": build}, major=major, kernel_packages=kernels, header_packages=headers)
     packages = planned_work.checks[0].packages
     assert ({"name": "dkms", "least": ""} in packages) is (build == "dkms")
@@ -232,11 +230,11 @@ def test_what_dkms_requires_of_the_kernels_headers_is_checked_before_anything_ch
         ("580.82.07", "/root/site.key", "3.1.8"),
     ],
 )
-def test_dkms_is_asked_for_in_a_version_that_does_what_is_needed(version: str, key: str, least: str) -> None:
+def test_dkms_is_asked_for_in_a_version_that_does_what_is_needed(version, key, least):
     assert {"name": "dkms", "least": least} in work({"version": version, "signing_key": key}).checks[0].packages
 
 
-def test_headers_are_asked_for_of_exactly_the_kernels_that_have_none() -> None:
+def test_headers_are_asked_for_of_exactly_the_kernels_that_have_none():
     kernels = {"headers": {OLD: "/usr/src/x", NEW: None, "older": None}}
     planned_work = work(kernels=kernels)
     release = NEW.removesuffix(".x86_64")
@@ -246,12 +244,12 @@ def test_headers_are_asked_for_of_exactly_the_kernels_that_have_none() -> None:
     assert work({"build": "precompiled"}, kernels=kernels).headers.packages == ()
 
 
-def test_an_installed_driver_asks_no_repository() -> None:
+def test_an_installed_driver_asks_no_repository():
     assert work(driver=installed()).checks == ()
     assert work(RUNFILE).checks == ()
 
 
-def test_the_module_of_the_other_kind_leaves_in_the_transaction() -> None:
+def test_the_module_of_the_other_kind_leaves_in_the_transaction():
     installation = work({"module": "open"}, driver=installed()).installation
     assert installation.leaving == ("kmod-nvidia-latest-dkms",)
     assert "kernel" in installation.exclude
@@ -267,9 +265,7 @@ def test_the_module_of_the_other_kind_leaves_in_the_transaction() -> None:
         ({"kernel": NEXT, "kernel_moves": True}, "550.54.15", [f"Kernel {NEXT}"]),
     ],
 )
-def test_each_transaction_is_solved_before_anything_changes(
-    inputs: Any, version: str | None, titles: list[str]
-) -> None:
+def test_each_transaction_is_solved_before_anything_changes(inputs, version, titles):
     planned_work = work(
         inputs, driver=installed(version, ("kmod-nvidia-latest-dkms", "libnvidia-ml") if version else ())
     )
@@ -291,7 +287,7 @@ def test_each_transaction_is_solved_before_anything_changes(
         (["kmod-nvidia-open-550.54.15-5.14.0-400"], "precompiled", ["kmod-nvidia-open-550.54.15-5.14.0-400"]),
     ],
 )
-def test_modules_of_another_kind_or_version_leave(installed_now: list[str], requested: str, leaving: list[str]) -> None:
+def test_modules_of_another_kind_or_version_leave(installed_now, requested, leaving):
     planned_work = work({"build": requested}, driver=installed(packages=tuple(installed_now)))
     assert list(planned_work.installation.leaving) == leaving
     assert planned_work.replaces is bool(leaving)
@@ -301,7 +297,7 @@ def test_modules_of_another_kind_or_version_leave(installed_now: list[str], requ
     ("inputs", "signs"),
     [({}, False), (KEY, True), ({**KEY, "build": "precompiled"}, False), ({**KEY, "state": "absent"}, False)],
 )
-def test_dkms_has_the_key_only_while_it_signs(inputs: dict[str, Any], signs: bool) -> None:
+def test_dkms_has_the_key_only_while_it_signs(inputs, signs):
     assert work(inputs).signs is signs
 
 
@@ -309,7 +305,7 @@ def runs(found: Work) -> list[tuple[str, bool]]:
     return [(run.kernel, "-K" in run.options) for run in found.installer]
 
 
-def test_the_run_file_installs_everything_once_and_then_modules() -> None:
+def test_the_run_file_installs_everything_once_and_then_modules():
     assert runs(work(RUNFILE)) == [(OLD, False), (NEW, True)]
     assert runs(work()) == []
     host_facts = {"driver": {"source": "runfile", "version": "550.54.15"}}
@@ -333,15 +329,13 @@ def test_the_run_file_installs_everything_once_and_then_modules() -> None:
         ("580.82.07", KEY, ("--module-signing-secret-key=/srv/site.key", "--module-signing-public-key=/srv/site.der")),
     ],
 )
-def test_the_installer_is_told_the_kind_of_module_and_the_key(
-    version: str, inputs: dict[str, Any], options: tuple[str, ...]
-) -> None:
+def test_the_installer_is_told_the_kind_of_module_and_the_key(version, inputs, options):
     planned_work = work({**RUNFILE, "version": version, **inputs})
     assert planned_work.installer[0].options == (f"--kernel-name={OLD}", *options)
     assert planned_work.installer[1].options == (f"--kernel-name={NEW}", "-K", *options)
 
 
-def test_what_the_host_had_is_recorded_before_the_first_change_only() -> None:
+def test_what_the_host_had_is_recorded_before_the_first_change_only():
     arguments = {OLD: ["ro"], NEW: ["modprobe.blacklist=nouveau"]}
     original = work(boot_arguments=arguments, files={"unit": True}, driver={"source": "runfile"}).original
     blacklist = ["modprobe.blacklist=nouveau"]
@@ -353,12 +347,12 @@ def test_what_the_host_had_is_recorded_before_the_first_change_only() -> None:
 @pytest.mark.parametrize(
     ("source", "before", "unit"), [("runfile", {}, True), ("runfile", {"unit": True}, False), ("package", {}, False)]
 )
-def test_a_unit_is_installed_where_neither_package_nor_host_has_one(source: str, before: Any, unit: bool) -> None:
+def test_a_unit_is_installed_where_neither_package_nor_host_has_one(source, before, unit):
     inputs = RUNFILE if source == "runfile" else {}
     assert work(inputs, records={"before": before}).unit is unit
 
 
-def test_the_daemons_of_the_driver() -> None:
+def test_the_daemons_of_the_driver():
     assert work().daemons == ("nvidia-persistenced",)
     assert work({"persistence": False, "fabric_manager": True}).daemons == ("nvidia-fabricmanager",)
 
@@ -371,7 +365,7 @@ def test_the_daemons_of_the_driver() -> None:
         (None, []),  # this role never installed one here
     ],
 )
-def test_removal_leaves_the_packages_that_the_host_had_before(recorded: list[str] | None, removed: list[str]) -> None:
+def test_removal_leaves_the_packages_that_the_host_had_before(recorded, removed):
     driver = installed(packages=("libcuda1", "nvidia-smi"))
     removal = work({"state": "absent"}, driver=driver, records={"packages_before": recorded}).removal
     assert sorted(removal.packages) == removed
@@ -389,9 +383,7 @@ BLACKLISTS = ("rd.driver.blacklist=nouveau", "modprobe.blacklist=nouveau")
         ({}, False, True, BLACKLISTS, True),  # a removal was killed
     ],
 )
-def test_removal_goes_by_the_record_of_what_the_host_had(
-    before: Any, settings: bool, runfile: bool, arguments: tuple[str, ...], unit: bool
-) -> None:
+def test_removal_goes_by_the_record_of_what_the_host_had(before, settings, runfile, arguments, unit):
     words = {OLD: list(BLACKLISTS)}
     planned_work = work(
         {"state": "absent"}, records={"before": before}, files={"settings": settings}, boot_arguments=words
@@ -403,15 +395,15 @@ def test_removal_goes_by_the_record_of_what_the_host_had(
 
 
 @pytest.mark.parametrize(("record", "removed"), [({"stream": False}, True), ({"stream": True}, False), ({}, False)])
-def test_the_module_stream_goes_with_the_driver_if_the_host_had_none(record: dict[str, bool], removed: bool) -> None:
+def test_the_module_stream_goes_with_the_driver_if_the_host_had_none(record, removed):
     assert work({"state": "absent"}, records={"before": record}).removal.stream is removed
 
 
-def test_a_removal_that_was_killed_writes_the_images_although_no_setting_is_left() -> None:
+def test_a_removal_that_was_killed_writes_the_images_although_no_setting_is_left():
     assert work({"state": "absent"}, files={"settings": False, "leaving": True}).removal.images
 
 
-def test_every_record_of_the_role_is_removed_with_it() -> None:
+def test_every_record_of_the_role_is_removed_with_it():
     """own_files records the names before the first change, and removes the last one first."""
     names = yaml.safe_load((ROLE.parent / "vars" / "main.yml").read_text(encoding="utf-8"))[
         "__nvidia_driver_record_names"
@@ -433,7 +425,7 @@ def test_every_record_of_the_role_is_removed_with_it() -> None:
         ({"driver": "535.216.01", "kernel": NEW},) * 2,
     ],
 )
-def test_the_way_back_is_what_worked_before_an_upgrade_that_failed(recorded: Any, versions: dict[str, str]) -> None:
+def test_the_way_back_is_what_worked_before_an_upgrade_that_failed(recorded, versions):
     working_versions = work(driver=installed("535.261.03"), records={"working_versions": recorded}).working
     assert typed.as_json(working_versions) == versions
 
@@ -448,7 +440,7 @@ def test_the_way_back_is_what_worked_before_an_upgrade_that_failed(recorded: Any
         (None, []),
     ],
 )
-def test_the_names_that_a_modules_signer_may_have(content: str | None, names: list[str]) -> None:
+def test_the_names_that_a_modules_signer_may_have(content, names):
     assert signers(content) == names
 
 
@@ -463,6 +455,6 @@ def test_the_names_that_a_modules_signer_may_have(content: str | None, names: li
         ("secure_boot", "yes", "secure_boot"),
     ],
 )
-def test_an_answer_of_another_form_is_no_host(key: str, value: Any, place: str) -> None:
+def test_an_answer_of_another_form_is_no_host(key, value, place):
     with pytest.raises(typed.TypedError, match=place):
         host(**{key: value})

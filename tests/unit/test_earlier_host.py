@@ -72,7 +72,7 @@ def content(directory: Path) -> dict[str, tuple[Any, ...]]:
     return entries
 
 
-def test_the_plan_installs_nothing_again_and_removes_nothing(root: Path) -> None:
+def test_the_plan_installs_nothing_again_and_removes_nothing(root):
     site_plan = planned(root)
     assert site_plan.problems == []
     rows = {row.component: row for row in site_plan.rows}
@@ -83,7 +83,7 @@ def test_the_plan_installs_nothing_again_and_removes_nothing(root: Path) -> None
         assert rows[role].wanted.startswith(rows[role].now)  # files of cuDNN have three of the four numbers
 
 
-def test_what_the_roles_recorded_is_read(root: Path) -> None:
+def test_what_the_roles_recorded_is_read(root):
     facts = facts_of(root)
     assert facts["managed"]["cuda"] == ["10.0"]
     assert facts["managed"]["cudnn_items"] == [{"cuda": "10.0", "version": "7.6.5.32"}]
@@ -110,7 +110,7 @@ def steps(root: Path) -> list[tuple[Any, dict[str, Any]]]:
     ]
 
 
-def test_the_modules_leave_the_environment_as_it_is(root: Path) -> None:
+def test_the_modules_leave_the_environment_as_it_is(root):
     """Also if the roles run, as with apply=all."""
     directory = root / "opt/deeplearning"
     environment = directory / "envs" / f"{ENVIRONMENT}.1"
@@ -123,7 +123,7 @@ def test_the_modules_leave_the_environment_as_it_is(root: Path) -> None:
     assert [row.component for row in planned(root).rows if row.component == "environment"] == []
 
 
-def test_every_byte_of_the_environment_is_as_it_was_sealed(root: Path) -> None:
+def test_every_byte_of_the_environment_is_as_it_was_sealed(root):
     path = root / "opt/deeplearning/envs" / ENVIRONMENT
     assert environment_check.work(Module({"path": str(path)}, False)) == {"changed": False, "added": []}
 
@@ -132,7 +132,7 @@ SHIPPED = [(name, python) for name in stacks.stack_names() for python in stacks.
 
 
 @pytest.mark.parametrize(("stack", "python"), [pair for pair in SHIPPED if "/".join(pair) in EARLIER["environments"]])
-def test_a_lock_that_did_not_change_has_its_environment(stack: str, python: str) -> None:
+def test_a_lock_that_did_not_change_has_its_environment(stack, python):
     """And one that changed has another one, beside it."""
     earlier = EARLIER["environments"][f"{stack}/{python}"]
     lock = stacks.load_stack(stack).lock(python)

@@ -37,7 +37,7 @@ def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_its_rows_are_read_before_anything_is_written(host: Path) -> None:
+def test_its_rows_are_read_before_anything_is_written(host):
     root = str(host / "opt")
     assert [(row["key"], row["now"]) for row in ledger.rows("yarn_gpu", root)] == [("a", "ours")]
     assert (ledger.services("yarn_gpu", root), ledger.pending("yarn_gpu", root)) == (["nodemanager"], False)
@@ -45,7 +45,7 @@ def test_its_rows_are_read_before_anything_is_written(host: Path) -> None:
     assert ledger.rows("cdsw", root)[0]["ran"] == 'NVIDIA_GPU_ENABLE="true"'
 
 
-def test_a_directory_of_an_archive_is_complete_with_its_mark(tmp_path: Path) -> None:
+def test_a_directory_of_an_archive_is_complete_with_its_mark(tmp_path):
     place, link = tmp_path / "cudnn-8", {"lib64": "lib"}
     (place / "lib").mkdir(parents=True)
     (place / "lib/libcudnn.so.8").write_text("content")
@@ -60,7 +60,7 @@ def test_a_directory_of_an_archive_is_complete_with_its_mark(tmp_path: Path) -> 
     assert run("placed_tree", **arguments, only_check=True)["complete"] is False
 
 
-def test_its_records_become_rows_by_which_everything_goes_back(host: Path) -> None:
+def test_its_records_become_rows_by_which_everything_goes_back(host):
     root = str(host / "opt")
     for component in earlier_records.RECORDS:
         book = ledger.Ledger(component, root)

@@ -40,7 +40,7 @@ def text_of(work: dict[str, Any], name: str = "Dockerfile") -> str:
 
 
 @pytest.mark.parametrize("name", [name for name in stacks.stack_names() if not stacks.load_stack(name).is_built])
-def test_every_stack_has_a_dockerfile_whose_files_are_there(name: str) -> None:
+def test_every_stack_has_a_dockerfile_whose_files_are_there(name):
     stack = stacks.load_stack(name)
     for python in stack.pythons:
         work = engine_image.work(given(name, python=python))
@@ -62,7 +62,7 @@ def test_every_stack_has_a_dockerfile_whose_files_are_there(name: str) -> None:
         assert bool(stack.version("cuda")) is any(line.startswith("ENV LD_LIBRARY_PATH=") for line in lines)
 
 
-def test_the_digest_changes_with_everything_that_is_built_and_with_nothing_else() -> None:
+def test_the_digest_changes_with_everything_that_is_built_and_with_nothing_else():
     requests = (given(), given(base=BASE + "4"), given(GPU), given(GPU, **CUDA))
     digests = [engine_image.work(request)["digest"] for request in requests]
     assert len(set(digests)) == 4
@@ -70,7 +70,7 @@ def test_the_digest_changes_with_everything_that_is_built_and_with_nothing_else(
     assert engine_image.work(given())["digest"] == digests[0]
 
 
-def test_cuda_comes_from_packages_where_the_stack_has_none_among_its_own() -> None:
+def test_cuda_comes_from_packages_where_the_stack_has_none_among_its_own():
     work = engine_image.work(given(GPU, **CUDA))
     (line,) = [line for line in text_of(work).splitlines() if "apt-get" in line]
     assert "--no-install-recommends cuda-libraries-10-0=10.0.130-1 libcudnn7=7.6.5.32-1+cuda10.0 &&" in line
@@ -94,7 +94,7 @@ def test_cuda_comes_from_packages_where_the_stack_has_none_among_its_own() -> No
         (None, None, ""),
     ],
 )
-def test_the_libraries_by_the_names_that_tensorflow_loads(cuda: str | None, cudnn: str | None, expected: str) -> None:
+def test_the_libraries_by_the_names_that_tensorflow_loads(cuda, cudnn, expected):
     assert " ".join(engine_image.libraries(cuda, cudnn)) == expected
 
 
@@ -124,7 +124,7 @@ def test_the_libraries_by_the_names_that_tensorflow_loads(cuda: str | None, cudn
         ({**CUDA, "stack": GPU, "cuda_key": "key"}, "must be an armoured public key"),
     ],
 )
-def test_what_cannot_work_is_refused_before_a_host_is_asked(changed: dict[str, Any], words: str) -> None:
+def test_what_cannot_work_is_refused_before_a_host_is_asked(changed, words):
     with pytest.raises(EngineError) as error:
         engine_image.work(given(**{"stack": CPU, **changed}))
     assert words in str(error.value)
@@ -185,7 +185,7 @@ def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Host]:
         yield Host(tmp_path, mirror, monkeypatch)
 
 
-def test_an_image_is_built_tested_saved_and_then_active(host: Host) -> None:
+def test_an_image_is_built_tested_saved_and_then_active(host):
     answer = host.run()
     assert (answer["changed"], answer["built"]) == (True, True), answer
     assert re.fullmatch(rf"deeplearning-engine:{CPU}-[0-9a-f]{{12}}", answer["image"])
@@ -203,7 +203,7 @@ def test_an_image_is_built_tested_saved_and_then_active(host: Host) -> None:
     assert host.calls("build")[0][1:3] == ["--network", "host"]
 
 
-def test_only_verified_wheels_are_installed_and_without_a_network(host: Host) -> None:
+def test_only_verified_wheels_are_installed_and_without_a_network(host):
     """The build, which has a network, sees none of them; the image begins as its base does."""
     host.run()
     (begin,) = host.calls("create")
@@ -221,7 +221,7 @@ def test_only_verified_wheels_are_installed_and_without_a_network(host: Host) ->
     ("fault", "words"),
     [("flip", "Every file must have the sha256 of the lock."), ("404", "but the answer was: status 404")],
 )
-def test_a_mirror_with_other_files_makes_no_image(host: Host, fault: str, words: str) -> None:
+def test_a_mirror_with_other_files_makes_no_image(host, fault, words):
     host.mirror.faults["six-1.0-py3-none-any.whl"] = [fault]
     answer = host.run()
     assert words in answer["msg"]
@@ -230,7 +230,7 @@ def test_a_mirror_with_other_files_makes_no_image(host: Host, fault: str, words:
     assert not (host.record.parents[1] / "engine-build").exists()
 
 
-def test_the_second_run_changes_nothing_and_a_lost_archive_is_saved_again(host: Host) -> None:
+def test_the_second_run_changes_nothing_and_a_lost_archive_is_saved_again(host):
     first = host.run()
     second = host.run()
     assert (second["changed"], second["image"], len(host.calls("create"))) == (False, first["image"], 1)
@@ -240,7 +240,7 @@ def test_the_second_run_changes_nothing_and_a_lost_archive_is_saved_again(host: 
     assert Path(first["archive"]).exists()
 
 
-def test_check_mode_says_what_would_be_built_and_changes_nothing(host: Host) -> None:
+def test_check_mode_says_what_would_be_built_and_changes_nothing(host):
     answer = host.run(_ansible_check_mode=True, _ansible_diff=True)
     assert (answer["changed"], answer["diff"]["before"]) == (True, "\n"), answer
     assert answer["diff"]["after"].startswith(f"deeplearning-engine:{CPU}-")
@@ -261,7 +261,7 @@ def test_check_mode_says_what_would_be_built_and_changes_nothing(host: Host) -> 
         ({"base": {"python": "2.7.9", "wide": False, "glibc": "2.27", "system": "Ubuntu", "pip": "9"}}, "narrow characters"),
     ],
 )  # fmt: skip
-def test_an_image_that_is_not_made_leaves_the_old_one_active(changed: dict[str, Any], words: str, host: Host) -> None:
+def test_an_image_that_is_not_made_leaves_the_old_one_active(changed, words, host):
     first = host.run()
     host.save(**changed)
     answer = host.run(stack=GPU)
@@ -282,7 +282,7 @@ def test_an_image_that_is_not_made_leaves_the_old_one_active(changed: dict[str, 
         ({"megabytes": 10**9}, "needs about 4000000000 MB but has"),
     ],
 )  # fmt: skip
-def test_what_the_host_lacks_is_a_sentence(changed: dict[str, Any], words: str, host: Host) -> None:
+def test_what_the_host_lacks_is_a_sentence(changed, words, host):
     answer = host.run(**changed)
     assert answer["failed"]
     assert words in answer["msg"]
@@ -310,11 +310,11 @@ WAITING = 'time="2026-11-22T23:50:01Z" level=error msg="error waiting for contai
         (f"Traceback (most recent call last):\nImportError: libcublas.so\n{WAITING}", "ImportError: libcublas.so"),
     ],
 )
-def test_the_reason_is_the_cause_and_not_what_docker_prints_after_it(printed: str, cause: str) -> None:
+def test_the_reason_is_the_cause_and_not_what_docker_prints_after_it(printed, cause):
     assert engine_docker.reason(printed) == cause
 
 
-def test_after_a_build_that_failed_the_same_command_makes_the_image(host: Host) -> None:
+def test_after_a_build_that_failed_the_same_command_makes_the_image(host):
     host.save(fail="save")  # the image has its name by then
     assert host.run()["failed"]
     host.save(fail="")
@@ -322,7 +322,7 @@ def test_after_a_build_that_failed_the_same_command_makes_the_image(host: Host) 
     assert (answer["changed"], host.images, len(host.calls("create"))) == (True, {answer["image"]}, 1)
 
 
-def test_an_image_of_somebody_else_with_its_name_is_refused(host: Host) -> None:
+def test_an_image_of_somebody_else_with_its_name_is_refused(host):
     name = host.run(_ansible_check_mode=True)["image"]
     host.save(images={**host.state["images"], name: {"id": "sha256:1", "size": 1, "labels": {}}})
     answer = host.run()
@@ -330,7 +330,7 @@ def test_an_image_of_somebody_else_with_its_name_is_refused(host: Host) -> None:
     assert host.images == {name}
 
 
-def test_an_earlier_stack_again_is_the_way_back_without_a_build(host: Host) -> None:
+def test_an_earlier_stack_again_is_the_way_back_without_a_build(host):
     first, second = host.run(), host.run(stack=GPU)
     assert second["earlier"] == [first["image"]]
     back = host.run()
@@ -338,7 +338,7 @@ def test_an_earlier_stack_again_is_the_way_back_without_a_build(host: Host) -> N
     assert (back["earlier"], len(host.calls("create"))) == ([second["image"]], 2)
 
 
-def test_older_images_go_by_policy_and_what_a_container_uses_stays(host: Host) -> None:
+def test_older_images_go_by_policy_and_what_a_container_uses_stays(host):
     names = ["tf1.4-cpu-py27-el7", CPU, GPU, "tf1.15-cpu-py27-el7"]
     answers = [host.run(stack=name, keep=9) for name in names]
     host.save(held=[answers[0]["image"]])
@@ -359,7 +359,7 @@ def test_older_images_go_by_policy_and_what_a_container_uses_stays(host: Host) -
 @pytest.mark.parametrize(
     ("driver", "gpu_check"), [(True, "FAIL"), (False, "SKIP")], ids=["needed to import", "a host without GPUs"]
 )
-def test_an_image_is_made_where_gpu_check_cannot_pass(host: Host, driver: bool, gpu_check: str) -> None:
+def test_an_image_is_made_where_gpu_check_cannot_pass(host, driver, gpu_check):
     host.save(image={"problems": [], "driver": driver, "uid": 8536}, gpu_check=gpu_check)
     answer = host.run(stack=GPU)
     assert (answer["driver"], answer["built"]) == (driver, True)
@@ -375,14 +375,14 @@ def probed(python: str, *arguments: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("python", HOST_PYTHONS)
-def test_a_base_tells_its_python_glibc_and_system(python: str) -> None:
+def test_a_base_tells_its_python_glibc_and_system(python):
     answer = probed(python)
     assert re.fullmatch(r"\d\.\d+\.\d+", answer["python"])
     assert re.fullmatch(r"2\.\d+", answer["glibc"])
     assert answer["wide"] is True
 
 
-def test_an_image_is_asked_for_versions_libraries_and_imports(tmp_path: Path) -> None:
+def test_an_image_is_asked_for_versions_libraries_and_imports(tmp_path):
     questions = {"imports": ["no_such_module"], "libraries": ["libno.so.1"]}
     answer = probed(sys.executable, {**questions, "projects": {"PyYAML": "0.1", "nothing": "1.0"}})
     assert answer["driver"] is False
@@ -393,9 +393,7 @@ def test_an_image_is_asked_for_versions_libraries_and_imports(tmp_path: Path) ->
     assert answer["problems"][3] == f"no_such_module must be importable, but is not: {error}"
 
 
-def test_a_library_that_nobody_has_is_a_problem_and_the_drivers_is_none(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_library_that_nobody_has_is_a_problem_and_the_drivers_is_none(tmp_path, monkeypatch):
     probe = python_files.load(PROBE)
     text = "\tlibcuda.so.1 => not found\n\tlibgone.so.3 => not found\n\tlibown.so => not found\n\tlibc.so.6 => /lib/libc.so.6\n"
     python_files.write_script(tmp_path / "ldd", f"printf '{text}'")

@@ -37,7 +37,7 @@ raise RuntimeError(json.dumps(found))
 """
 
 
-def test_the_seal_imports_as_a_user_that_no_account_has(unproved: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_seal_imports_as_a_user_that_no_account_has(unproved, monkeypatch):
     monkeypatch.setenv("SECRET", "root's")
     unproved.put("keras", FOREIGN)
     [problem] = environment_seal.import_problems(str(unproved.tree), ["keras"], 60)
@@ -49,13 +49,13 @@ def test_the_seal_imports_as_a_user_that_no_account_has(unproved: Site, monkeypa
     assert not (unproved.packages / "evil.py").exists()
 
 
-def test_a_tree_that_users_cannot_read_is_named_at_the_seal(unproved: Site) -> None:
+def test_a_tree_that_users_cannot_read_is_named_at_the_seal(unproved):
     unproved.tree.chmod(0o700)
     [problem] = environment_seal.import_problems(str(unproved.tree), ["keras"], 60)
     assert f"All users must be able to read {unproved.tree}" in problem
 
 
-def test_what_a_killed_seal_left_is_no_user_of_the_tree_and_goes_with_it(done: Site) -> None:
+def test_what_a_killed_seal_left_is_no_user_of_the_tree_and_goes_with_it(done):
     tree = done.tree
     place = str(tree / ".deeplearning" / f"cell-{ended()}")
     cell = confinement.Cell(place).__enter__()  # and no end, as after a kill
@@ -78,7 +78,7 @@ print(json.dumps([[answer.status, answer.output, answer.error] for answer in ans
 
 
 @pytest.mark.parametrize("python", HOST_PYTHONS)
-def test_the_pythons_of_hosts_import_in_one_cell(python: str, open_directory: Path) -> None:
+def test_the_pythons_of_hosts_import_in_one_cell(python, open_directory):
     for name in ("bin", ".deeplearning"):
         (open_directory / name).mkdir()
     (open_directory / "bin/python").symlink_to(interpreter() or sys.executable)
@@ -98,7 +98,7 @@ def probed(site: Site, environment: dict[str, str]) -> dict[str, Any]:
     return json.loads(completed.stdout)
 
 
-def test_the_probe_imports_in_a_cell_and_asks_hdfs_as_nobody(done: Site) -> None:
+def test_the_probe_imports_in_a_cell_and_asks_hdfs_as_nobody(done):
     done.put("tensorflow", FOREIGN)
     answers = probed(done, {"SECRET": "root's"})["inside"]
     assert answers["python"]["value"] == ".".join(map(str, sys.version_info[:2]))
@@ -110,7 +110,7 @@ def test_the_probe_imports_in_a_cell_and_asks_hdfs_as_nobody(done: Site) -> None
     assert not list((done.tree / ".deeplearning").glob("cell-*"))
 
 
-def test_what_a_wheel_has_for_every_start_of_python_does_not_run_as_root(with_pip: Site, tmp_path: Path) -> None:
+def test_what_a_wheel_has_for_every_start_of_python_does_not_run_as_root(with_pip, tmp_path):
     mark = tmp_path / "ran"
     (with_pip.packages / "evil.pth").write_text(f"import os; open({str(mark)!r}, 'w')\n")
     with_pip.install("tensorflow")
@@ -118,7 +118,7 @@ def test_what_a_wheel_has_for_every_start_of_python_does_not_run_as_root(with_pi
     assert not mark.exists()
 
 
-def test_the_python_2_7_of_virtualenv_finds_its_library_without_site(tmp_path: Path) -> None:
+def test_the_python_2_7_of_virtualenv_finds_its_library_without_site(tmp_path):
     (tmp_path / "lib/python2.7").mkdir(parents=True)
     (tmp_path / "lib/python2.7/orig-prefix.txt").write_text("/usr")
     environment = environment_build.standard_library(str(tmp_path))

@@ -475,7 +475,7 @@ for name, params in json.loads(sys.stdin.read()):
 
 
 @pytest.mark.parametrize("python", HOST_PYTHONS)
-def test_every_python_of_hosts_installs(site: Site, tmp_path: Path, python: str) -> None:
+def test_every_python_of_hosts_installs(site, tmp_path, python):
     """The modules in Python 2.7 and 3.6. Some packages have sources of another Python's grammar, which get no bytecode."""
     site.lines["keras"].append(site.mirror.add(wheel(tmp_path, "grammar", code="print 1 2\n")))
     has_venv = subprocess.run([python, "-m", "venv", "-h"], capture_output=True, check=False).returncode == 0

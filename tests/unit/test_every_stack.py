@@ -56,7 +56,7 @@ def planned(
 
 
 @pytest.mark.parametrize(("name", "python"), LOCKS)
-def test_a_host_gets_the_components_and_parts_that_its_stack_has(name: str, python: str) -> None:
+def test_a_host_gets_the_components_and_parts_that_its_stack_has(name, python):
     stack = stacks.load_stack(name)
     site_plan = planned(name, python, gpus="cuda" in stack.data)
     assert site_plan.problems == []
@@ -72,7 +72,7 @@ def test_a_host_gets_the_components_and_parts_that_its_stack_has(name: str, pyth
     assert ("keras" in parts) == ("keras" in stack.data)
 
 
-def test_a_stack_without_hadoop_needs_no_hadoop_client() -> None:
+def test_a_stack_without_hadoop_needs_no_hadoop_client():
     bare = {**node("tf2.21-cpu-py311", "3.11", gpus=False), "hadoop": None, "java": []}
     variables = {**SITE, "deeplearning_request": "tf2.21-cpu-py311"}
     site_plan = plan.make_plan([invented_hosts.host("host1", ("data_nodes",), variables, bare)], REPOSITORY)
@@ -81,7 +81,7 @@ def test_a_stack_without_hadoop_needs_no_hadoop_client() -> None:
 
 
 @pytest.mark.parametrize(("name", "python"), [lock for lock in LOCKS if "cuda" not in stacks.load_stack(lock[0]).data])
-def test_a_cpu_stack_that_is_named_runs_on_a_host_with_gpus_with_a_warning(name: str, python: str) -> None:
+def test_a_cpu_stack_that_is_named_runs_on_a_host_with_gpus_with_a_warning(name, python):
     site_plan = planned(name, python, gpus=True)
     assert site_plan.problems == []
     assert site_plan.hosts["host1"]["stack"]["name"] == name
@@ -89,7 +89,7 @@ def test_a_cpu_stack_that_is_named_runs_on_a_host_with_gpus_with_a_warning(name:
 
 
 @pytest.mark.parametrize("name", BUILT)
-def test_a_stack_that_is_built_is_built_first(name: str) -> None:
+def test_a_stack_that_is_built_is_built_first(name):
     stack = stacks.load_stack(name)
     python = stack.pythons[0]
     [problem] = planned(name, python, gpus="cuda" in stack.data).problems

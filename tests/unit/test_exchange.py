@@ -1,6 +1,5 @@
 """A directory takes the place of an older one: killed before any step, the same command ends with one of them and nothing else."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +22,7 @@ def filled(path: Path, content: str) -> Path:
     return path
 
 
-def test_a_kill_before_each_step_leaves_one_complete_directory_or_the_way_back(tmp_path: Path) -> None:
+def test_a_kill_before_each_step_leaves_one_complete_directory_or_the_way_back(tmp_path):
     number, dead = 1, True
     while dead:
         folder = tmp_path / str(number)
@@ -39,7 +38,7 @@ def test_a_kill_before_each_step_leaves_one_complete_directory_or_the_way_back(t
     assert number > 5
 
 
-def test_half_of_an_older_directory_never_comes_back(tmp_path: Path) -> None:
+def test_half_of_an_older_directory_never_comes_back(tmp_path):
     """Killed while the older one was removed; then a person removed the place."""
     place, old = tmp_path / "place", str(tmp_path / ".place.old")
     number, dead = 1, True
@@ -97,9 +96,7 @@ def at_its_place(folder: Path) -> dict[str, bytes]:
 @pytest.mark.parametrize(
     ("module", "arguments"), [("placed_tree", libraries), ("placed_tree", spark), ("bazel_program", bazel)]
 )
-def test_the_same_command_after_a_kill_before_each_step_ends_clean(
-    tmp_path: Path, module: str, arguments: Callable[[Path, str], dict[str, Any]]
-) -> None:
+def test_the_same_command_after_a_kill_before_each_step_ends_clean(tmp_path, module, arguments):
     number, dead, expected_content, complete = 1, True, {}, {}
     while dead:
         folder = tmp_path / str(number)
@@ -121,7 +118,7 @@ def test_the_same_command_after_a_kill_before_each_step_ends_clean(
     assert number > 8
 
 
-def test_a_version_of_bazel_that_was_begun_is_ours_after_a_kill_before_each_step(tmp_path: Path) -> None:
+def test_a_version_of_bazel_that_was_begun_is_ours_after_a_kill_before_each_step(tmp_path):
     """Without its mark it would be somebody else's, and refused for ever."""
     number, dead = 1, True
     while dead:

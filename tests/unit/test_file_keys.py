@@ -57,7 +57,7 @@ STEPS = ("chmod", "fchmod", "chown", "fchown", "rename", "unlink")
 
 
 @pytest.mark.parametrize("release", DEFAULTS)
-def test_every_property_of_hadoop_itself_is_read_as_a_parser_of_xml_reads_it(release: str) -> None:
+def test_every_property_of_hadoop_itself_is_read_as_a_parser_of_xml_reads_it(release):
     properties = ElementTree.fromstring(DEFAULTS[release]).iter("property")  # noqa: S314 (Hadoop's own file)
     pairs = [((entry.findtext("name") or "").strip(), entry.findtext("value")) for entry in properties]
     expected = {name: value.strip() for name, value in pairs if value is not None}
@@ -66,7 +66,7 @@ def test_every_property_of_hadoop_itself_is_read_as_a_parser_of_xml_reads_it(rel
 
 
 @pytest.mark.parametrize("release", DEFAULTS)
-def test_any_property_of_hadoop_itself_changes_alone_and_back_to_the_same_bytes(release: str) -> None:
+def test_any_property_of_hadoop_itself_changes_alone_and_back_to_the_same_bytes(release):
     head, *tail = DEFAULTS[release].replace(b"</configuration>", b"").split(b"<property>")
     for data in (b"<property>".join([head, *tail[n : n + 20]]) + b"</configuration>" for n in range(0, len(tail), 20)):
         for name in (values := hadoop_files.xml_values(data)):
@@ -90,12 +90,12 @@ INCLUDES = b'<configuration xmlns:xi="http://www.w3.org/2001/XInclude"><xi:inclu
         ("<configuration></configuration>".encode("utf-16"), "encoding that has ASCII"),
     ],
 )
-def test_a_file_that_hadoop_reads_otherwise_is_refused(data: bytes, words: str) -> None:
+def test_a_file_that_hadoop_reads_otherwise_is_refused(data, words):
     with pytest.raises(hadoop_files.Unusable, match=words.replace("(", r"\(")):
         hadoop_files.xml_with(data, "a", "<value>b</value>")
 
 
-def test_the_last_value_counts_unless_an_earlier_one_is_final() -> None:
+def test_the_last_value_counts_unless_an_earlier_one_is_final():
     template = "<property><name>a</name><value>%s</value>%s</property>"
     data = f"<configuration>{template % (1, '')}{template % (2, '')}</configuration>".encode()
     assert hadoop_files.xml_values(data) == {"a": "2"}
@@ -103,7 +103,7 @@ def test_the_last_value_counts_unless_an_earlier_one_is_final() -> None:
     assert hadoop_files.xml_values(data) == {"a": "1"}
 
 
-def test_container_executor_cfg_changes_by_section() -> None:
+def test_container_executor_cfg_changes_by_section():
     text = b"a=1\n\n[gpu]\nmodule.enabled=false\n\n[cgroups]\n  root = /cg  \n"
     assert hadoop_files.cfg_values(text) == {"a": "1", "[gpu] module.enabled": "false", "[cgroups] root": "/cg"}
     new_text = hadoop_files.cfg_with(text, "[cgroups] yarn-hierarchy", "yarn-hierarchy=/yarn")
@@ -112,7 +112,7 @@ def test_container_executor_cfg_changes_by_section() -> None:
     assert hadoop_files.cfg_with(text, "[gpu] module.enabled", "module.enabled=true") == text.replace(b"false", b"true")
 
 
-def test_container_executor_cfg_is_read_as_the_program_reads_it() -> None:
+def test_container_executor_cfg_is_read_as_the_program_reads_it():
     """configuration.c of 3.3: # begins a comment anywhere, a key with nothing before it is not set, and of two the first counts (get_section_value)."""
     text = b"[gpu]#of the site\nmodule.enabled=## true or no\n[cgroups]\nroot=/a # why\nroot=/b\n#[docker]\n#root=/c\n"
     assert hadoop_files.cfg_values(text) == {"[cgroups] root": "/a"}
@@ -125,7 +125,7 @@ def test_container_executor_cfg_is_read_as_the_program_reads_it() -> None:
     assert hadoop_files.cfg_with(new_text, "[cgroups] root", before) == text
 
 
-def test_lines_may_end_as_on_windows() -> None:
+def test_lines_may_end_as_on_windows():
     data = SITE.replace(b"\n", b"\r\n")
     new_data = hadoop_files.xml_with(data, DEVICES, hadoop_files.element("auto"))
     assert new_data.count(b"\n") == new_data.count(b"\r\n")
@@ -185,7 +185,7 @@ def host(tmp_path: Path) -> Host:
     return Host(tmp_path)
 
 
-def test_keys_are_set_one_by_one_and_a_second_run_changes_nothing(host: Host) -> None:
+def test_keys_are_set_one_by_one_and_a_second_run_changes_nothing(host):
     answer = host.run(host.files, _ansible_diff=True)
     assert (answer["changed"], answer["restart"], answer["files"]) == (True, True, sorted(host.files))
     values = host.values(host.site)
@@ -209,7 +209,7 @@ def test_keys_are_set_one_by_one_and_a_second_run_changes_nothing(host: Host) ->
     assert (second_answer["changed"], second_answer["restart"]) == (False, False)
 
 
-def test_the_way_back_gives_the_same_bytes_and_forgets_the_rows_after_the_restart(host: Host) -> None:
+def test_the_way_back_gives_the_same_bytes_and_forgets_the_rows_after_the_restart(host):
     host.run(host.files)
     host.restarted()
     answer = host.run()
@@ -221,14 +221,14 @@ def test_the_way_back_gives_the_same_bytes_and_forgets_the_rows_after_the_restar
     assert host.run()["changed"] is False
 
 
-def test_without_services_nothing_waits_for_a_restart(host: Host) -> None:
+def test_without_services_nothing_waits_for_a_restart(host):
     assert host.run(host.files, services=[])["restart"] is False
     assert host.run(host.files, services=[])["changed"] is False
     host.run(services=[])
     assert (host.contents(), host.ledger().exists()) == (AS_BEFORE, False)
 
 
-def test_the_receipt_shares_the_ledger_and_its_rows_stay(host: Host) -> None:
+def test_the_receipt_shares_the_ledger_and_its_rows_stay(host):
     host.run(host.files, services=[])
     receipt = {"component": "a", "paths": [str(host.cfg)], "state_directory": str(host.root / "state")}
     answer = host_modules.run("receipt", digest="0" * 12, _ansible_diff=True, **receipt)
@@ -254,9 +254,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("name", "content", "words"), REFUSED)
-def test_a_file_that_differs_or_is_not_understood_stops_before_any_file_changes(
-    host: Host, name: str, content: bytes, words: str
-) -> None:
+def test_a_file_that_differs_or_is_not_understood_stops_before_any_file_changes(host, name, content, words):
     getattr(host, name).write_bytes(content)
     before = host.contents()
     del host.files[str(host.cdsw)]  # CDSW's own file has false
@@ -267,18 +265,18 @@ def test_a_file_that_differs_or_is_not_understood_stops_before_any_file_changes(
     assert (host.contents(), host.ledger().exists()) == (before, False)
 
 
-def test_a_value_that_a_shell_would_read_is_refused(host: Host) -> None:
+def test_a_value_that_a_shell_would_read_is_refused(host):
     answer = host.run({str(host.cdsw): {"NVIDIA_LIBRARY_PATH": '/x"; reboot; "'}})
     assert "must set NVIDIA_LIBRARY_PATH to a plain value" in answer["msg"]
 
 
-def test_a_file_that_this_project_cannot_create_is_a_sentence(host: Host) -> None:
+def test_a_file_that_this_project_cannot_create_is_a_sentence(host):
     host.cdsw.unlink()
     assert f"{host.cdsw} must exist, but does not. Nothing was changed." in host.run(host.files)["msg"]
     assert host.contents()[0] == SITE
 
 
-def test_rows_go_where_the_file_was_removed_meanwhile(host: Host) -> None:
+def test_rows_go_where_the_file_was_removed_meanwhile(host):
     host.run({str(host.cdsw): WANTED})
     host.restarted()
     host.cdsw.unlink()
@@ -286,7 +284,7 @@ def test_rows_go_where_the_file_was_removed_meanwhile(host: Host) -> None:
     assert (host.cdsw.exists(), host.ledger().exists()) == (False, False)
 
 
-def test_the_calculator_of_hadoops_own_file_is_nobodys_choice_and_comes_back(host: Host) -> None:
+def test_the_calculator_of_hadoops_own_file_is_nobodys_choice_and_comes_back(host):
     name, package = "yarn.scheduler.capacity.resource-calculator", "org.apache.hadoop.yarn.util.resource"
     scheduler = host.site.with_name("capacity-scheduler.xml")
     content = hadoop_files.xml_with(SITE, name, hadoop_files.element(f"{package}.DefaultResourceCalculator"))
@@ -307,7 +305,7 @@ def test_the_calculator_of_hadoops_own_file_is_nobodys_choice_and_comes_back(hos
         ("daemon", b'{"runtimes": {"nvidia": {"path": "/usr/bin/nvidia-container-runtime", "runtimeArgs": []}}}'),
     ],
 )
-def test_what_the_site_has_already_is_accepted_in_its_form_and_stays(host: Host, name: str, content: bytes) -> None:
+def test_what_the_site_has_already_is_accepted_in_its_form_and_stays(host, name, content):
     path: Path = getattr(host, name)
     path.write_bytes(content)
     files = {str(path): {DEVICES: "auto"} if name == "site" else host.files[str(path)]}
@@ -316,7 +314,7 @@ def test_what_the_site_has_already_is_accepted_in_its_form_and_stays(host: Host,
     assert path.read_bytes() == content
 
 
-def test_what_somebody_changed_since_stays_and_of_a_list_the_added_word_goes(host: Host) -> None:
+def test_what_somebody_changed_since_stays_and_of_a_list_the_added_word_goes(host):
     host.run(host.files)
     host.restarted()
     host.cdsw.write_text(host.cdsw.read_text().replace("cdsw.example.com", "other.example.com"))
@@ -334,7 +332,7 @@ def test_what_somebody_changed_since_stays_and_of_a_list_the_added_word_goes(hos
     assert json.loads(host.daemon.read_text()) == {**json.loads(DAEMON), "debug": True}
 
 
-def test_another_request_changes_what_this_project_set(host: Host) -> None:
+def test_another_request_changes_what_this_project_set(host):
     host.run(host.files)
     host.restarted()
     host.files[str(host.site)] = {PLUGINS: GPU, DEVICES: "0:0"}
@@ -345,7 +343,7 @@ def test_another_request_changes_what_this_project_set(host: Host) -> None:
     assert host.site.read_bytes() == SITE
 
 
-def test_services_that_do_not_start_get_what_they_ran_with(host: Host) -> None:
+def test_services_that_do_not_start_get_what_they_ran_with(host):
     host.run(host.files)
     host.restarted()
     first = host.contents()
@@ -361,7 +359,7 @@ def test_services_that_do_not_start_get_what_they_ran_with(host: Host) -> None:
     assert host.contents() == first, "the way back where the services do not come back without GPUs"
 
 
-def test_a_first_change_goes_back_to_the_sites(host: Host) -> None:
+def test_a_first_change_goes_back_to_the_sites(host):
     host.run(host.files)
     answer = host.run(state="previous")
     assert (host.contents(), answer["files"], answer["restart"]) == (AS_BEFORE, [], True)
@@ -369,7 +367,7 @@ def test_a_first_change_goes_back_to_the_sites(host: Host) -> None:
     assert not host.ledger().exists()
 
 
-def test_a_file_that_is_created_goes_with_its_last_key(host: Host) -> None:
+def test_a_file_that_is_created_goes_with_its_last_key(host):
     host.daemon.unlink()
     host.run(host.files)
     assert host.values(host.daemon) == {"runtimes.nvidia": RUNTIME}
@@ -377,7 +375,7 @@ def test_a_file_that_is_created_goes_with_its_last_key(host: Host) -> None:
     assert (host.daemon.exists(), host.types.exists()) == (False, False)
 
 
-def test_the_diff_has_the_changed_keys_alone_and_no_login(host: Host) -> None:
+def test_the_diff_has_the_changed_keys_alone_and_no_login(host):
     host.cdsw.write_text(host.cdsw.read_text() + 'HTTP_PROXY="http://service:a-secret@proxy.example.com:3128"\n')
     host.daemon.write_text(json.dumps({"proxies": {"http-proxy": "http://service:a-secret@proxy:3128"}}))
     files = {**host.files, str(host.cdsw): {**NEWER, "HTTP_PROXY": "http://proxy:3128"}}
@@ -390,7 +388,7 @@ def test_the_diff_has_the_changed_keys_alone_and_no_login(host: Host) -> None:
     assert "a-secret" not in json.dumps([answer, host.run(_ansible_diff=True)])
 
 
-def test_a_link_to_the_file_stays_a_link(host: Host) -> None:
+def test_a_link_to_the_file_stays_a_link(host):
     target = host.site.with_name("real.xml")
     host.site.rename(target)
     host.site.symlink_to(target)
@@ -400,7 +398,7 @@ def test_a_link_to_the_file_stays_a_link(host: Host) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
-def test_a_file_of_another_owner_keeps_its_owner(host: Host) -> None:
+def test_a_file_of_another_owner_keeps_its_owner(host):
     os.chown(host.daemon, 12345, 12346)
     host.run(host.files)
     assert (host.daemon.stat().st_uid, host.daemon.stat().st_gid) == (12345, 12346)
@@ -408,7 +406,7 @@ def test_a_file_of_another_owner_keeps_its_owner(host: Host) -> None:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
 @pytest.mark.parametrize("exists", [True, False])
-def test_root_changes_no_file_to_which_an_account_made_the_link(host: Host, exists: bool) -> None:
+def test_root_changes_no_file_to_which_an_account_made_the_link(host, exists):
     target = host.site.with_name("of-root.xml")
     link = host.site if exists else host.types
     if exists:
@@ -420,13 +418,13 @@ def test_root_changes_no_file_to_which_an_account_made_the_link(host: Host, exis
     assert not exists or target.read_bytes() == SITE
 
 
-def test_check_mode_writes_nothing(host: Host) -> None:
+def test_check_mode_writes_nothing(host):
     answer = host.run(host.files, _ansible_check_mode=True)
     assert (answer["changed"], answer["restart"]) == (True, True)
     assert (host.contents(), host.ledger().exists()) == (AS_BEFORE, False)
 
 
-def test_a_ledger_that_cannot_be_read_is_not_forgotten(host: Host) -> None:
+def test_a_ledger_that_cannot_be_read_is_not_forgotten(host):
     host.run(host.files)
     before = host.contents()
     host.ledger().write_text('{"rows": [', encoding="utf-8")
@@ -448,7 +446,7 @@ def killed_runs(prepare: Callable[[], object], arguments: dict[str, Any]) -> Ite
 
 @pytest.mark.parametrize("services", [[], ["daemon"]], ids=["no services", "services"])
 @pytest.mark.parametrize("work", ["set", "change", "undo"])
-def test_no_kill_loses_the_way_back_or_opens_a_file_to_others(host: Host, work: str, services: list[str]) -> None:
+def test_no_kill_loses_the_way_back_or_opens_a_file_to_others(host, work, services):
     newer = {**host.files, str(host.cdsw): NEWER, str(host.site): {PLUGINS: GPU, DEVICES: "0:0"}}
     files = {"set": host.files, "change": newer, "undo": {}}[work]
     replaces = work != "change"  # a value that a killed run has not written yet is not the site's
@@ -486,7 +484,7 @@ for path, key, value, data in (
 
 
 @pytest.mark.parametrize("python", HOST_PYTHONS)
-def test_every_format_sets_and_removes_a_key_with_the_pythons_of_hosts(python: str) -> None:
+def test_every_format_sets_and_removes_a_key_with_the_pythons_of_hosts(python):
     command = [python, "-B", "-c", WITHOUT_ANSIBLE + ONE_KEY, UTILITIES]
     completed = subprocess.run(command, capture_output=True, text=True, check=False)
     assert completed.returncode == 0, completed.stderr

@@ -2,7 +2,6 @@
 
 import contextlib
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -30,9 +29,7 @@ def cudnn(root: Path, path: Path) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("arguments", [spark, cudnn])
-def test_a_file_system_without_inodes_is_refused_before_anything_is_unpacked(
-    tmp_path: Path, small: Callable[[str], Path], arguments: Callable[[Path, Path], dict[str, Any]]
-) -> None:
+def test_a_file_system_without_inodes_is_refused_before_anything_is_unpacked(tmp_path, small, arguments):
     """df shows room there, so the message must name what is missing."""
     path = small("size=40m,nr_inodes=4")
     inputs = arguments(tmp_path, path)
@@ -45,7 +42,7 @@ def test_a_file_system_without_inodes_is_refused_before_anything_is_unpacked(
     assert run("placed_tree", **inputs)["changed"]
 
 
-def test_spark_is_not_fetched_where_its_size_does_not_fit(tmp_path: Path, small: Callable[[str], Path]) -> None:
+def test_spark_is_not_fetched_where_its_size_does_not_fit(tmp_path, small):
     downloads = small("size=1m")
     arguments = {**placed_spark(tmp_path), "downloads": str(downloads), "size": 300_000_000}
     answer = run("placed_tree", **arguments)
@@ -54,9 +51,7 @@ def test_spark_is_not_fetched_where_its_size_does_not_fit(tmp_path: Path, small:
 
 
 @pytest.mark.parametrize("fault", ["no space", "no inodes", "read-only"])
-def test_a_receipt_that_cannot_be_written_is_a_sentence_and_comes_later(
-    tmp_path: Path, small: Callable[[str], Path], fault: str
-) -> None:
+def test_a_receipt_that_cannot_be_written_is_a_sentence_and_comes_later(tmp_path, small, fault):
     path = small({"no space": "size=64k", "no inodes": "size=1m,nr_inodes=3", "read-only": "size=1m"}[fault])
     (path / "state").mkdir()
     if fault == "no space":
@@ -74,7 +69,7 @@ def test_a_receipt_that_cannot_be_written_is_a_sentence_and_comes_later(
 
 
 @pytest.mark.parametrize("content", [b'{"component": "cu', b"\xff\xfe\x00torn", b""])
-def test_a_torn_receipt_is_replaced_whatever_is_in_it(tmp_path: Path, content: bytes) -> None:
+def test_a_torn_receipt_is_replaced_whatever_is_in_it(tmp_path, content):
     arguments = receipt(tmp_path)
     state = Path(arguments["state_directory"])
     state.mkdir(parents=True)
@@ -83,7 +78,7 @@ def test_a_torn_receipt_is_replaced_whatever_is_in_it(tmp_path: Path, content: b
     assert not run("receipt", **arguments)["changed"]
 
 
-def test_what_was_reserved_makes_a_record_possible_on_a_full_disk(small: Callable[[str], Path]) -> None:
+def test_what_was_reserved_makes_a_record_possible_on_a_full_disk(small):
     path = small("size=1m,nr_inodes=40")
     assert room.keep_reserve(str(path))
     fill(path)
@@ -110,9 +105,7 @@ def take(path: Path) -> dict[str, Any]:
     return run("run_lock", state="taken", root=str(path), run={"id": "own", "who": "alice", "playbook": "rollback.yml"})
 
 
-def test_a_reserve_that_another_process_uses_meanwhile_is_not_kept_and_no_error(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_reserve_that_another_process_uses_meanwhile_is_not_kept_and_no_error(tmp_path, monkeypatch):
     """A run's record is written without the host's lock where the disk is full."""
     mkdir = room.os.mkdir
 
@@ -130,7 +123,7 @@ def test_a_reserve_that_another_process_uses_meanwhile_is_not_kept_and_no_error(
     assert listdir(str(tmp_path)) == []
 
 
-def test_a_run_takes_a_host_whose_disk_is_full_by_the_reserve(small: Callable[[str], Path]) -> None:
+def test_a_run_takes_a_host_whose_disk_is_full_by_the_reserve(small):
     path = small("size=256k")
     assert room.keep_reserve(str(path))
     fill(path)
@@ -140,7 +133,7 @@ def test_a_run_takes_a_host_whose_disk_is_full_by_the_reserve(small: Callable[[s
     assert not (path / ".run.json").exists()
 
 
-def test_a_lock_on_a_read_only_disk_is_refused_by_its_name(small: Callable[[str], Path]) -> None:
+def test_a_lock_on_a_read_only_disk_is_refused_by_its_name(small):
     path = small("size=256k,ro")
     answer = take(path)
     assert answer["failed"]

@@ -1,6 +1,5 @@
 """playbooks/accept_gpus.yml: measures of several hosts, and which of them are outliers."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -35,7 +34,7 @@ def hosts(**answers: Any) -> dict[str, gpu_acceptance.Acceptance]:
     return {name: typed.read(gpu_acceptance.Acceptance, host_answer) for name, host_answer in answers.items()}
 
 
-def test_hosts_that_are_alike_are_accepted_with_a_line_for_each_kind_of_copy() -> None:
+def test_hosts_that_are_alike_are_accepted_with_a_line_for_each_kind_of_copy():
     answers = hosts(data1=answer(), data2=answer({"host to GPU": 11_900}))
     assert gpu_acceptance.refusal(answers) == ""
     assert gpu_acceptance.text(answers).splitlines() == [
@@ -50,7 +49,7 @@ def test_hosts_that_are_alike_are_accepted_with_a_line_for_each_kind_of_copy() -
     ]
 
 
-def test_what_is_slower_than_on_the_others_is_in_one_table() -> None:
+def test_what_is_slower_than_on_the_others_is_in_one_table():
     """The slow ones pass on their own: 8.9 of 15.8 GB/s is more than half."""
     slow = {"host to GPU": 8_900, "GPU to GPU": 26_000}
     answers = hosts(data1=answer(), data2=answer(slow, nvlink="NV1"), data3=answer())
@@ -64,7 +63,7 @@ def test_what_is_slower_than_on_the_others_is_in_one_table() -> None:
     assert gpu_acceptance.refusal(answers).startswith("GPUs of data2 must be ")
 
 
-def test_other_cards_and_other_ways_are_not_compared() -> None:
+def test_other_cards_and_other_ways_are_not_compared():
     other_answer = answer({"host to GPU": 3_000, "memory": 240_000})
     other_answer["cards"] = dict.fromkeys(GPUS, "Tesla T4")
     sys_answer = answer({"GPU to GPU": 5_000}, nvlink="SYS")
@@ -73,11 +72,11 @@ def test_other_cards_and_other_ways_are_not_compared() -> None:
     assert "  Tesla V100-SXM2-16GB  GPU to GPU   SYS     2         5.0" in gpu_acceptance.text(answers)
 
 
-def test_two_measures_have_no_usual_value() -> None:
+def test_two_measures_have_no_usual_value():
     assert gpu_acceptance.outliers(hosts(data1=answer({"memory": 400_000}))) == []
 
 
-def test_failures_and_hosts_without_an_answer_are_lines_and_refuse() -> None:
+def test_failures_and_hosts_without_an_answer_are_lines_and_refuse():
     failed_answer = {**answer(), "measures": []}
     failed_answer["results"][0] |= {"outcome": "FAIL", "message": "busy: python"}
     answers = hosts(data1=answer(), data2=failed_answer, data3={"unanswered": "Connection refused"})
@@ -90,7 +89,7 @@ def test_failures_and_hosts_without_an_answer_are_lines_and_refuse() -> None:
     assert gpu_acceptance.refusal(answers).startswith("GPUs of data2, data3 must be ")
 
 
-def test_where_nothing_was_measured_nothing_is_accepted() -> None:
+def test_where_nothing_was_measured_nothing_is_accepted():
     skipped_answer = {**answer(outcome="SKIP"), "measures": []}
     answers = hosts(edge1=skipped_answer)
     assert "Not measured:\n  edge1: text" in gpu_acceptance.text(answers)
@@ -109,21 +108,21 @@ def test_where_nothing_was_measured_nothing_is_accepted() -> None:
         {"peer": None},
     ],
 )
-def test_an_answer_of_another_form_is_none(change: dict[str, Any]) -> None:
+def test_an_answer_of_another_form_is_none(change):
     invalid_answer = answer()
     invalid_answer["measures"][0].update(change)
     with pytest.raises(typed.TypedError):
         typed.read(gpu_acceptance.Acceptance, invalid_answer)
 
 
-def test_names_of_cards_are_cut_to_one_line() -> None:
+def test_names_of_cards_are_cut_to_one_line():
     acceptance = typed.read(gpu_acceptance.Acceptance, {**answer(), "cards": {GPUS[0]: "Tesla\n\x1b[31m" + "x" * 500}})
     assert acceptance.cards is not None
     assert len(acceptance.cards[GPUS[0]]) == 60
     assert acceptance.cards[GPUS[0]].isprintable()
 
 
-def test_the_playbook_measures_nothing_on_this_machine_and_says_so(tmp_path: Path) -> None:
+def test_the_playbook_measures_nothing_on_this_machine_and_says_so(tmp_path):
     local = "ansible_connection=local ansible_become=false ansible_python_interpreter=auto_silent"
     (tmp_path / "hosts").write_text(f"[data_nodes]\ndata1 {local}\n", encoding="utf-8")
     completed = run("ansible-playbook", "-i", tmp_path / "hosts", "playbooks/accept_gpus.yml")

@@ -23,7 +23,7 @@ def installed() -> dict[str, Any]:
     return node
 
 
-def test_a_site_that_takes_care_itself_is_left_alone() -> None:
+def test_a_site_that_takes_care_itself_is_left_alone():
     answer = made(host(**NOTHING))
     assert answer.problems == []
     assert gpu_rows(answer) == {}
@@ -31,7 +31,7 @@ def test_a_site_that_takes_care_itself_is_left_alone() -> None:
     assert answer.hosts["data1"]["gpu"] == {}
 
 
-def test_a_host_without_gpus_gets_none_of_it_and_is_told_so() -> None:
+def test_a_host_without_gpus_gets_none_of_it_and_is_told_so():
     answer = made(host(changed(nvidia={"gpus": []}), name="edge1", groups=("edge_nodes",), **WISH))
     assert answer.problems == []
     assert gpu_rows(answer) == {}
@@ -39,7 +39,7 @@ def test_a_host_without_gpus_gets_none_of_it_and_is_told_so() -> None:
     assert [warning.split()[1] for warning in gpu_warnings] == [gpu_stack.variable(role) for role in gpu_stack.ROLES]
 
 
-def test_a_bare_host_gets_all_of_it_before_the_environment() -> None:
+def test_a_bare_host_gets_all_of_it_before_the_environment():
     answer = made(host(**WISH))
     assert answer.problems == []
     needs = answer.hosts["data1"]["needs"]
@@ -51,7 +51,7 @@ def test_a_bare_host_gets_all_of_it_before_the_environment() -> None:
     assert all(role in answer.table() for role in gpu_stack.ROLES)
 
 
-def test_a_host_that_is_as_wanted_is_not_addressed() -> None:
+def test_a_host_that_is_as_wanted_is_not_addressed():
     answer = made(host(installed(), **WISH))
     assert answer.problems == []
     assert gpu_rows(answer) == {}
@@ -66,19 +66,19 @@ def test_a_host_that_is_as_wanted_is_not_addressed() -> None:
         ({"gpu_check_state": "absent"}, ["gpu", "gpu_check"], "no longer requested"),
     ],
 )
-def test_gpu_check_follows_its_inputs(variables: dict[str, str], needed: list[str], wanted: str | None) -> None:
+def test_gpu_check_follows_its_inputs(variables, needed, wanted):
     answer = made(host(installed(), **WISH, **variables))
     assert [need for need in answer.hosts["data1"]["needs"] if need.startswith("gpu")] == needed
     assert {row.reason for row in answer.rows if row.component == "gpu_check"} == ({wanted} if wanted else set())
 
 
-def test_gpu_check_expects_the_driver_that_was_planned() -> None:
+def test_gpu_check_expects_the_driver_that_was_planned():
     for node in (NODE, installed()):
         answer = made(host(node, **WISH))
         assert answer.hosts["data1"]["gpu"]["gpu_check_driver_version"] == "470.82.01"
 
 
-def test_gpu_check_stays_where_the_gpus_do_not_show_any_more_and_is_not_removed_where_it_is_not() -> None:
+def test_gpu_check_stays_where_the_gpus_do_not_show_any_more_and_is_not_removed_where_it_is_not():
     node = installed()
     node["nvidia"]["gpus"] = []
     rows = [row for row in made(host(node, **WISH)).rows if row.component == "gpu_check"]
@@ -86,7 +86,7 @@ def test_gpu_check_stays_where_the_gpus_do_not_show_any_more_and_is_not_removed_
     assert "gpu_check" not in made(host(gpu_check_state="absent")).hosts["data1"]["needs"]
 
 
-def test_the_licence_is_one_line_for_all_hosts_and_everything_of_nvidias() -> None:
+def test_the_licence_is_one_line_for_all_hosts_and_everything_of_nvidias():
     wish = {**WISH, "nvidia_license_accepted": False}
     answer = made(host(**wish), host(name="data2", **wish))
     (problem,) = answer.problems
@@ -95,7 +95,7 @@ def test_the_licence_is_one_line_for_all_hosts_and_everything_of_nvidias() -> No
     assert "nvidia_license_accepted: true" in problem
 
 
-def test_the_licence_is_not_asked_for_what_is_there_or_goes() -> None:
+def test_the_licence_is_not_asked_for_what_is_there_or_goes():
     taken_back = {"nvidia_license_accepted": False, "nvidia_driver_license_accepted": "{{ nvidia_license_accepted }}"}
     assert gpu_rows(made(host(installed(), **{**WISH, **taken_back}))) == {}
     inputs = {"nvidia_driver_state": "absent", "cuda_state": "absent", "cudnn_versions": [], "nccl_state": "absent"}
@@ -115,7 +115,7 @@ def test_the_licence_is_not_asked_for_what_is_there_or_goes() -> None:
         ({"managed": {"cuda": ["8.0", "10.0"]}}, "cuda", "8.0 no longer requested"),
     ],
 )
-def test_what_differs_on_the_host_is_the_reason(parts: dict[str, dict[str, Any]], role: str, reason: str) -> None:
+def test_what_differs_on_the_host_is_the_reason(parts, role, reason):
     node = installed()
     for part, values in parts.items():
         node[part].update(values)
@@ -124,7 +124,7 @@ def test_what_differs_on_the_host_is_the_reason(parts: dict[str, dict[str, Any]]
     assert {name: row.reason for name, row in gpu_rows(answer).items()} == {role: reason}
 
 
-def test_a_host_that_keeps_its_toolkits_is_not_addressed_for_them_in_every_run() -> None:
+def test_a_host_that_keeps_its_toolkits_is_not_addressed_for_them_in_every_run():
     variables = {**WISH, "cuda_versions": []}
     assert gpu_rows(made(host(installed(), **variables)))["cuda"].reason == "10.0 no longer requested"
     for purge_enabled in (False, "no", "false"):
@@ -139,7 +139,7 @@ def test_a_host_that_keeps_its_toolkits_is_not_addressed_for_them_in_every_run()
         ({"digest": "0" * 12, "problem": "/usr/local/cuda does not point to cuda-10.0"}, "does not point"),
     ],
 )
-def test_receipts_tell_what_versions_do_not(receipt: Any, reason: str) -> None:
+def test_receipts_tell_what_versions_do_not(receipt, reason):
     node = installed()
     node["deeplearning"]["receipts"]["cuda"] = receipt
     if receipt is None:
@@ -149,13 +149,13 @@ def test_receipts_tell_what_versions_do_not(receipt: Any, reason: str) -> None:
     assert reason in rows["cuda"].reason
 
 
-def test_another_stack_changes_nothing_about_cuda() -> None:
+def test_another_stack_changes_nothing_about_cuda():
     node = installed()
     node["pythons"]["3.6"] = "/usr/bin/python3.6"
     assert gpu_rows(made(host(node, **{**WISH, "deeplearning_request": "tf1.15-py36-el7"}))) == {}
 
 
-def test_another_driver_is_the_upgrades_work() -> None:
+def test_another_driver_is_the_upgrades_work():
     wish = {**WISH, "nvidia_driver_version": "460.91.03"}
     answer = made(host(installed(), **wish))
     assert any("470.82.01 is installed" in problem and "upgrade_driver.yml" in problem for problem in answer.problems)
@@ -191,9 +191,7 @@ def driver_problems(node: dict[str, Any], version: str, variables: dict[str, Any
         (H100, "580.95.05", {}, ""),  # its NVSwitches need the fabric manager alone
     ],
 )
-def test_a_branch_module_or_fabric_that_the_gpus_cannot_have_is_refused_and_no_other(
-    device: str, version: str, variables: dict[str, Any], words: str
-) -> None:
+def test_a_branch_module_or_fabric_that_the_gpus_cannot_have_is_refused_and_no_other(device, version, variables, words):
     node = changed(nvidia={"gpus": [{"vendor": "10de", "device": device}]}, os={"short": "el9"})
     problems = driver_problems(node, version, variables)
     assert len(problems) == bool(words)
@@ -212,7 +210,7 @@ A100 = {"vendor": "10de", "device": "20f1"}
         ({"gpus": [{**A100, "subsystem": "183d"}]}, "10de:20f1 (PCI subsystem 10de:183d)"),
     ],
 )
-def test_no_data_center_driver_is_planned_for_a_virtual_gpu(nvidia: dict[str, Any], name: str) -> None:
+def test_no_data_center_driver_is_planned_for_a_virtual_gpu(nvidia, name):
     node = changed(nvidia=nvidia)
     answer = made(host(node, nvidia_license_accepted=True))
     assert "nvidia_driver" not in gpu_rows(answer)
@@ -223,7 +221,7 @@ def test_no_data_center_driver_is_planned_for_a_virtual_gpu(nvidia: dict[str, An
 
 
 @pytest.mark.parametrize("subsystem", ["145f", "", None])
-def test_a_card_with_its_own_subsystem_is_no_virtual_gpu(subsystem: str | None) -> None:
+def test_a_card_with_its_own_subsystem_is_no_virtual_gpu(subsystem):
     assert driver_problems(changed(nvidia={"gpus": [{**A100, "subsystem": subsystem}]}), "535.104.05", {}) == []
 
 
@@ -235,14 +233,14 @@ def test_a_card_with_its_own_subsystem_is_no_virtual_gpu(subsystem: str | None) 
         ("rhel", "el10", "Red Hat Enterprise Linux 10.0 (Coughlan)"),
     ],
 )
-def test_a_driver_for_a_system_that_nobody_tested_is_refused(system: str, short: str, name: str) -> None:
+def test_a_driver_for_a_system_that_nobody_tested_is_refused(system, short, name):
     node = changed(os={"id": system, "short": short, "name": name})
     (problem,) = driver_problems(node, "535.104.05", {})
     assert f"known on RHEL 7, 8 and 9, but the host has {name}. Install the driver there by its own means" in problem
     assert "nvidia_driver_version: none" in problem
 
 
-def test_rhel_7_has_no_packages_of_the_open_module() -> None:
+def test_rhel_7_has_no_packages_of_the_open_module():
     node = changed(nvidia={"gpus": [{"vendor": "10de", "device": "1eb8"}]})
     words = "RHEL 7 has no packages of the open module"
     assert words in " ".join(driver_problems(node, "535.104.05", OPEN))
@@ -250,18 +248,18 @@ def test_rhel_7_has_no_packages_of_the_open_module() -> None:
 
 
 @pytest.mark.parametrize("switches", [0, 6])
-def test_the_plan_tells_the_role_of_nvswitches(switches: int) -> None:
+def test_the_plan_tells_the_role_of_nvswitches(switches):
     """playbooks/group_vars/all.yml turns the fabric manager on by it."""
     node = changed(nvidia={"nvswitches": switches})
     assert made(host(node, **WISH)).hosts["data1"]["gpu"]["nvswitches"] == switches
 
 
-def test_wheels_that_bring_cuda_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wheels_that_bring_cuda_are_told(monkeypatch):
     monkeypatch.setattr(gpu_stack.GpuHost, "brings_wheels", True)
     assert any("has CUDA in its nvidia-* wheels" in warning for warning in made(host(**WISH)).warnings)
 
 
-def test_nouveau_means_a_reboot_and_the_plan_says_so() -> None:
+def test_nouveau_means_a_reboot_and_the_plan_says_so():
     node = changed(kernel={"modules": ["nouveau"]})
     for reboot_allowed in (True, "yes"):
         table = made(host(node, **{**WISH, "nvidia_driver_reboot_allowed": reboot_allowed})).table()
@@ -269,5 +267,5 @@ def test_nouveau_means_a_reboot_and_the_plan_says_so() -> None:
     assert "No reboot." in made(host(**WISH)).table()
 
 
-def test_apply_all_runs_every_role_that_is_asked_for() -> None:
+def test_apply_all_runs_every_role_that_is_asked_for():
     assert set(gpu_rows(made(host(installed(), **WISH, apply="all")))) == set(gpu_stack.ROLES)

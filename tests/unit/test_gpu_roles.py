@@ -61,7 +61,7 @@ NCCL = {"version": "2.18.5", "cuda": "12.2"}
 SHA256 = "ab" * 32
 
 
-def test_a_change_of_what_the_roles_share_changes_their_digests_and_no_others(tmp_path: Path) -> None:
+def test_a_change_of_what_the_roles_share_changes_their_digests_and_no_others(tmp_path):
     for path in ("roles", "lib/hadoop_dl", "plugins/filter"):
         shutil.copytree(REPOSITORY / path, tmp_path / path, ignore=shutil.ignore_patterns("__pycache__"))
 
@@ -106,9 +106,7 @@ NCCL_RECORD = {"nccl": {"2.18.5": "/usr"}, "nccl_items": [NCCL], "nccl_source": 
         ("nccl", "package", {"nccl_versions": [NCCL]}, NCCL_RECORD),
     ],
 )
-def test_a_host_of_an_earlier_version_keeps_everything_and_its_record(
-    role: str, source: str, inputs: dict[str, Any], record: dict[str, Any]
-) -> None:
+def test_a_host_of_an_earlier_version_keeps_everything_and_its_record(role, source, inputs, record):
     planned_work = work(role, record, **inputs, **{f"{role}_source": source})
     assert planned_work["leaving"] == []
     assert planned_work["other_source"] == []
@@ -138,19 +136,17 @@ def removed(role: str, installed: list[Any], source: str, wanted: list[Any], now
         ("nccl", [NCCL], [{**NCCL, "version": "2.20.5"}]),
     ],
 )
-def test_a_package_that_another_version_replaced_is_not_removed(role: str, installed: Any, wanted: Any) -> None:
+def test_a_package_that_another_version_replaced_is_not_removed(role, installed, wanted):
     assert removed(role, installed, "package", wanted, "package")[0] == []
 
 
-def test_cudnn_for_another_cuda_takes_the_place_of_the_package_of_the_first() -> None:
+def test_cudnn_for_another_cuda_takes_the_place_of_the_package_of_the_first():
     names = removed("cudnn", [NINE], "package", [{**NINE, "cuda": "11.8"}], "package")[0]
     assert names == [f"libcudnn9-{part}cuda-12" for part in ("", "devel-", "headers-")]
 
 
 @pytest.mark.parametrize(("role", "item"), [("cudnn", EIGHT), ("nccl", NCCL)])
-def test_an_archive_is_removed_with_its_line_for_the_linker_if_nothing_of_its_version_stays(
-    role: str, item: Any
-) -> None:
+def test_an_archive_is_removed_with_its_line_for_the_linker_if_nothing_of_its_version_stays(role, item):
     names, paths = removed(role, [item], "package", [item], "tarball")
     assert (len(names), paths) == (2, []), "it takes the place of the packages of its version"
     archive, line = f"/usr/local/cuda-12.2/{role}-{item['version']}", f"deeplearning-{role}-{item['version']}.conf"
@@ -175,22 +171,20 @@ TWO_TOOLKITS = {"cuda": ["8.0", "12.2"], "cuda_source": "package"}
         ({"cuda_versions": ["12.2"], "cuda_state": "absent", "cuda_purge_enabled": False}, ["8-0", "12-2"], True),
     ],
 )
-def test_toolkits_that_are_no_longer_requested_are_removed_unless_the_site_keeps_them(
-    inputs: Any, packages: list[str], nothing_left: bool
-) -> None:
+def test_toolkits_that_are_no_longer_requested_are_removed_unless_the_site_keeps_them(inputs, packages, nothing_left):
     planned_work = work("cuda", TWO_TOOLKITS, **inputs)
     names = [name for item in planned_work["leaving"] for name in item["packages"]]
     assert names == [f"cuda-toolkit-{package}" for package in packages]
     assert planned_work["nothing_left"] is nothing_left
 
 
-def test_a_toolkit_is_removed_with_its_line_for_the_linker_and_one_of_an_installer_has_no_package() -> None:
+def test_a_toolkit_is_removed_with_its_line_for_the_linker_and_one_of_an_installer_has_no_package():
     record = {"cuda": ["8.0", "11.8"], "cuda_source": "runfile"}
     names, paths = leaves("cuda", record, cuda_versions=["8.0"], cuda_source="runfile")
     assert (names, paths) == ([], ["/etc/ld.so.conf.d/deeplearning-cuda-11.8.conf"])
 
 
-def test_versions_that_yaml_reads_as_numbers_are_those_of_the_record() -> None:
+def test_versions_that_yaml_reads_as_numbers_are_those_of_the_record():
     assert work("cuda", {"cuda": ["8.0", 12.2], "cuda_source": "package"}, cuda_versions=[8.0, "12.2"])["leaving"] == []
     record = {"nccl_items": [{"version": "2.18.5", "cuda": 12.2}], "nccl_source": "package"}
     assert work("nccl", record, nccl_versions=[NCCL])["leaving"] == []
@@ -214,7 +208,7 @@ ONE = {"cuda": "12.2", "cudnn": EIGHT, "nccl": NCCL}
 
 
 @pytest.mark.parametrize("role", CALLERS)
-def test_another_system_is_refused_before_anything_else(role: str) -> None:
+def test_another_system_is_refused_before_anything_else(role):
     readers = {"gpu_host_info", *(f"ansible.builtin.{name}" for name in ("stat", "slurp", "debug", "assert"))}
     assert [task["name"] for task in read("_cuda_package", "tasks/preflight") if not readers & set(task)] == []
     host = {"family": "Debian", "distribution": "debian", "major": "12"}
@@ -227,7 +221,7 @@ def test_another_system_is_refused_before_anything_else(role: str) -> None:
 
 
 @pytest.mark.parametrize("role", CALLERS)
-def test_nothing_is_removed_under_a_job(role: str) -> None:
+def test_nothing_is_removed_under_a_job(role):
     record = {f"{role}_items": [ONE[role]], "cuda": ["12.2"], f"{role}_source": "package"}
     host = {"users": [{"pid": 7, "name": "python"}]}
     applies, passes, message = shared_check(role, "Check that no process", host, record)
@@ -248,13 +242,13 @@ PARTS = ("", "devel-", "headers-")
         ("nccl", NCCL, ["libnccl-2.18.5-1+cuda12.2", "libnccl-devel-2.18.5-1+cuda12.2"]),
     ],
 )
-def test_every_package_of_a_library_is_named_with_its_version(role: str, item: Any, packages: list[str]) -> None:
+def test_every_package_of_a_library_is_named_with_its_version(role, item, packages):
     (request,) = work(role, **{f"{role}_versions": [item]})["requested"]
     assert [f"{package['name']}-{package['version']}" for package in request["packages"]] == packages
     assert request["downgrade"]
 
 
-def test_a_toolkit_is_the_newest_of_its_number_unless_the_site_names_one() -> None:
+def test_a_toolkit_is_the_newest_of_its_number_unless_the_site_names_one():
     exact = {"8.0": "8.0.61"}
     old, new = work("cuda", cuda_versions=["8.0", "12.2"], cuda_package_versions=exact)["requested"]
     assert (old["packages"], old["downgrade"]) == ([{"name": "cuda-toolkit-8-0", "version": "8.0.61"}], True)
@@ -284,7 +278,7 @@ def toolkit(home: Path) -> Path:
     return home / "lib64/libcublas.so.11"
 
 
-def test_a_whole_toolkit_of_this_installer_is_left_alone(tmp_path: Path) -> None:
+def test_a_whole_toolkit_of_this_installer_is_left_alone(tmp_path):
     toolkit(tmp_path)
     (tmp_path / "cudnn-8/lib/libcudnn.so.8").write_text("")  # its own role looks at it
     (tmp_path / "lib64/libadded.so").write_text("of the site")
@@ -305,9 +299,7 @@ def test_a_whole_toolkit_of_this_installer_is_left_alone(tmp_path: Path) -> None
         ("doc/notes.txt", ""),
     ],
 )
-def test_half_a_toolkit_one_of_another_installer_and_one_that_lost_content_are_installed(
-    tmp_path: Path, name: str, content: str | None
-) -> None:
+def test_half_a_toolkit_one_of_another_installer_and_one_that_lost_content_are_installed(tmp_path, name, content):
     toolkit(tmp_path)
     (tmp_path / name).unlink()
     if content is not None:
@@ -315,7 +307,7 @@ def test_half_a_toolkit_one_of_another_installer_and_one_that_lost_content_are_i
     assert installs(tmp_path, managed=True)
 
 
-def test_a_library_that_lost_its_content_is_removed_before_the_installer_runs(tmp_path: Path) -> None:
+def test_a_library_that_lost_its_content_is_removed_before_the_installer_runs(tmp_path):
     """An installer may keep a file that exists. What others added, and what the role cudnn installed, stays."""
     library = toolkit(tmp_path)
     extra_library = tmp_path / "lib64/libadded.so"
@@ -330,7 +322,7 @@ def test_a_library_that_lost_its_content_is_removed_before_the_installer_runs(tm
 
 
 @pytest.mark.parametrize("name", ["lib64/libcublas.so.11", "bin/nvcc"])
-def test_an_installer_that_left_a_library_empty_gets_no_mark(tmp_path: Path, name: str) -> None:
+def test_an_installer_that_left_a_library_empty_gets_no_mark(tmp_path, name):
     """As on a full disk, if the installer ends with 0."""
     toolkit(tmp_path)
     toolkit_files.begin(str(tmp_path))
@@ -340,9 +332,7 @@ def test_an_installer_that_left_a_library_empty_gets_no_mark(tmp_path: Path, nam
     assert installs(tmp_path, managed=True)
 
 
-def test_every_file_of_a_toolkit_is_on_the_disk_before_its_record_and_its_mark(
-    tmp_path: Path, disk_events: list[str]
-) -> None:
+def test_every_file_of_a_toolkit_is_on_the_disk_before_its_record_and_its_mark(tmp_path, disk_events):
     toolkit(tmp_path)
     record, mark = ".deeplearning-runfile.json", ".deeplearning-runfile"
     last_events = [event for name in (record, mark) for event in (f".draft-{name}", f"rename to {name}", tmp_path.name)]
@@ -363,9 +353,7 @@ def problem(root: Path, role: str, paths: list[str]) -> str | None:
 
 
 @pytest.mark.parametrize("size", [0, 5])
-def test_a_toolkit_that_lost_a_library_is_a_problem_of_the_receipt_also_of_the_next_one(
-    tmp_path: Path, size: int
-) -> None:
+def test_a_toolkit_that_lost_a_library_is_a_problem_of_the_receipt_also_of_the_next_one(tmp_path, size):
     """The receipt has the record of the installation: one that is written after the damage does not hide it."""
     inputs = {"cuda_versions": ["11.8"], "cuda_source": "runfile", "cuda_profile_enabled": False}
     paths = answer("cuda", "{{ cuda_paths }}", **inputs)
@@ -382,14 +370,14 @@ def test_a_toolkit_that_lost_a_library_is_a_problem_of_the_receipt_also_of_the_n
     assert problem(tmp_path, "cuda", paths) == "/usr/local/cuda-11.8/lib64/libcublas.so.11 was changed"
 
 
-def test_a_toolkit_that_this_project_does_not_manage_is_not_written_over(tmp_path: Path) -> None:
+def test_a_toolkit_that_this_project_does_not_manage_is_not_written_over(tmp_path):
     with pytest.raises(AssertionError):
         installs(tmp_path, managed=False)
     assert installs(tmp_path, managed=False, compiler=False)
 
 
 @pytest.mark.parametrize(("toolkit", "verbose"), [("8.0", True), ("10.0", True), ("10.1", False), ("12.2", False)])
-def test_the_installer_works_in_a_directory_of_its_own_and_tells_its_log(toolkit: str, verbose: bool) -> None:
+def test_the_installer_works_in_a_directory_of_its_own_and_tells_its_log(toolkit, verbose):
     installing = task("cuda", "run_installer", "Install nothing but")
     command = installing["locked_command"]
     argv = answer("cuda", command["argv"], **installing["vars"], __cuda_toolkit=toolkit, __cuda_file="/d/x.run")
@@ -403,7 +391,7 @@ def test_the_installer_works_in_a_directory_of_its_own_and_tells_its_log(toolkit
     ("stat", "right"),
     [({"exists": False}, True), ({"exists": True, "islnk": True}, True), ({"exists": True, "islnk": False}, False)],
 )
-def test_a_directory_in_the_place_of_the_link_is_refused(stat: dict[str, bool], right: bool) -> None:
+def test_a_directory_in_the_place_of_the_link_is_refused(stat, right):
     variables = {"__cuda_link_stat": {"stat": stat}, "__cuda_package_work": {"requested": ["12.2"]}}
     applies, passes, message = asserted("cuda", "preflight", "Check that /usr/local/cuda", **variables)
     assert (applies, passes) == (True, right)
@@ -414,13 +402,13 @@ def test_a_directory_in_the_place_of_the_link_is_refused(stat: dict[str, bool], 
     ("versions", "source", "refused"),
     [(["12.2"], "runfile", ["12.2"]), (["12.2"], "package", []), (["12.4"], "runfile", [])],
 )
-def test_a_toolkit_does_not_change_its_source(versions: list[str], source: str, refused: list[str]) -> None:
+def test_a_toolkit_does_not_change_its_source(versions, source, refused):
     inputs = {"cuda_versions": versions, "cuda_source": source}
     assert work("cuda", {"cuda": ["12.2"], "cuda_source": "package"}, **inputs)["other_source"] == refused
     assert work("cuda", None, **inputs)["other_source"] == []
 
 
-def test_what_the_link_pointed_to_before_is_what_the_first_run_found() -> None:
+def test_what_the_link_pointed_to_before_is_what_the_first_run_found():
     link = {"cuda_versions": ["12.2"], "__cuda_link_stat": {"stat": {"exists": True, "lnk_target": "cuda-12.2"}}}
     record = {"cuda": ["12.2"], "cuda_link_before": "cuda-10.0"}
     assert work("cuda", record, **link)["record"]["cuda_link_before"] == "cuda-10.0"
@@ -430,7 +418,7 @@ def test_what_the_link_pointed_to_before_is_what_the_first_run_found() -> None:
 
 
 @pytest.mark.parametrize(("default", "link"), [("", "12.2"), ("8.0", "8.0")])
-def test_the_default_toolkit_is_the_last_unless_the_site_names_one(default: str, link: str) -> None:
+def test_the_default_toolkit_is_the_last_unless_the_site_names_one(default, link):
     assert work("cuda", cuda_versions=["8.0", "12.2"], cuda_default=default)["record"]["cuda_default"] == link
 
 
@@ -446,7 +434,7 @@ def test_the_default_toolkit_is_the_last_unless_the_site_names_one(default: str,
         ("nccl", [NCCL], ""),
     ],
 )
-def test_two_libraries_of_one_version_or_soname_are_refused(role: str, versions: Any, words: str, source: str) -> None:
+def test_two_libraries_of_one_version_or_soname_are_refused(role, versions, words, source):
     archives = {f"{role}_tarballs": {item["version"]: {"file": "x.tgz", "sha256": SHA256} for item in versions}}
     inputs = {f"{role}_versions": versions, f"{role}_source": source}
     refusals = work(role, **inputs, **archives)["refusals"]
@@ -475,7 +463,7 @@ def tarball(role: str, item: Any, site: Any) -> Any:
         ({"version": "1.2.3", "cuda": "8.0"}, {"1.2.3": SITE}, "x.tgz"),
     ],
 )
-def test_an_archive_that_nvidia_serves_openly_needs_no_line_of_the_site(item: Any, site: Any, name: str) -> None:
+def test_an_archive_that_nvidia_serves_openly_needs_no_line_of_the_site(item, site, name):
     request, refusals = tarball("cudnn", item, site)
     assert request["archive"]["file"].endswith("/" + name)
     assert refusals == []
@@ -491,12 +479,12 @@ def test_an_archive_that_nvidia_serves_openly_needs_no_line_of_the_site(item: An
         ("nccl", NCCL, {"2.18.5": {"sha256": SHA256}}, "requires a file and its sha256"),
     ],
 )
-def test_an_archive_that_nobody_knows_is_refused(role: str, item: Any, site: Any, words: str) -> None:
+def test_an_archive_that_nobody_knows_is_refused(role, item, site, words):
     (refusal,) = tarball(role, item, site)[1]
     assert words in refusal
 
 
-def test_a_mirror_of_a_known_archive_needs_no_sha256() -> None:
+def test_a_mirror_of_a_known_archive_needs_no_sha256():
     item = {"version": "6.0.21", "cuda": "8.0"}
     request, refusals = tarball("cudnn", item, {"6.0.21": {"file": "http://mirror01/x.tgz"}})
     assert request["archive"] == {"file": "http://mirror01/x.tgz", "sha256": KNOWN["6.0.21/8.0"]["sha256"]}
@@ -504,7 +492,7 @@ def test_a_mirror_of_a_known_archive_needs_no_sha256() -> None:
 
 
 @pytest.mark.parametrize(("toolkit", "cupti"), [("8.0", True), ("10.2", True), ("11.2", False), ("12.2", False)])
-def test_the_linker_finds_the_profilers_library_of_older_toolkits(toolkit: str, cupti: bool) -> None:
+def test_the_linker_finds_the_profilers_library_of_older_toolkits(toolkit, cupti):
     (request,) = work("cuda", cuda_versions=[toolkit])["requested"]
     home = f"/usr/local/cuda-{toolkit}"
     assert request["linker_file"] == f"/etc/ld.so.conf.d/deeplearning-cuda-{toolkit}.conf"
@@ -529,14 +517,14 @@ OF_CUDA = [
         ({"cuda_versions": ["12.2"]}, OF_CUDA),
     ],
 )
-def test_a_later_run_sees_these_files_of_cuda(inputs: Any, paths: list[str]) -> None:
+def test_a_later_run_sees_these_files_of_cuda(inputs, paths):
     assert answer("cuda", "{{ cuda_paths }}", **inputs) == paths
     shorter_paths = [path for path in paths if "profile" not in path]
     assert answer("cuda", "{{ cuda_paths }}", **inputs, cuda_profile_enabled="no") == shorter_paths
 
 
 @pytest.mark.parametrize("role", CALLERS)
-def test_the_published_record_is_the_one_that_is_written(role: str) -> None:
+def test_the_published_record_is_the_one_that_is_written(role):
     template = read("_cuda_package", "vars/main")["__cuda_package_record_file"]
     paths = cuda_packages.paths(given(role, **{f"{role}_versions": [ONE[role]]}))
     assert answer("_cuda_package", template, _cuda_package={"name": role}) == paths[0]
@@ -544,9 +532,7 @@ def test_the_published_record_is_the_one_that_is_written(role: str) -> None:
 
 @pytest.mark.parametrize(("role", "item"), [("cudnn", EIGHT), ("nccl", NCCL)])
 @pytest.mark.parametrize("size", [7, recorded_files.LARGEST_HASHED + 1])
-def test_a_library_that_lost_its_content_is_a_problem_of_the_receipt(
-    tmp_path: Path, role: str, item: dict[str, str], size: int
-) -> None:
+def test_a_library_that_lost_its_content_is_a_problem_of_the_receipt(tmp_path, role, item, size):
     """As after a power failure: the archive's mark is on the disk, the library is empty."""
     paths = answer(role, "{{ " + role + "_paths }}", **{f"{role}_versions": [item], f"{role}_source": "tarball"})
     place = f"/usr/local/cuda-{item['cuda']}/{role}-{item['version']}"

@@ -1,7 +1,6 @@
 """What a stack decides about the GPU layer of a host, what a site may pin, and what contradicts."""
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -37,9 +36,7 @@ NO_GPUS = {"gpus": []}
         ("tf2.11-py39", el8(), "580.178.04", "11.2.2", "8.1.1.33"),
     ],
 )
-def test_a_bare_host_with_gpus_gets_what_its_stack_decides(
-    stack: str, node: dict[str, Any], driver: str, cuda: str, cudnn: str
-) -> None:
+def test_a_bare_host_with_gpus_gets_what_its_stack_decides(stack, node, driver, cuda, cudnn):
     """To the last number: a host that is installed a year later gets the same."""
     answer = made(host(node, deeplearning_request=stack, **ACCEPTED))
     toolkit = cuda.rpartition(".")[0]
@@ -47,7 +44,7 @@ def test_a_bare_host_with_gpus_gets_what_its_stack_decides(
     assert answer.hosts["data1"]["gpu"]["cuda_package_versions"] == {toolkit: cuda}
 
 
-def test_the_release_of_a_toolkit_is_the_sites_if_it_names_one() -> None:
+def test_the_release_of_a_toolkit_is_the_sites_if_it_names_one():
     named = {"cuda_package_versions": {"10.0": "10.0.130-2"}}
     for pins, releases in (
         (named, named),
@@ -71,9 +68,7 @@ def test_the_release_of_a_toolkit_is_the_sites_if_it_names_one() -> None:
         ("debian12", "535", None),
     ],
 )
-def test_a_default_is_a_release_that_the_systems_repository_has(
-    monkeypatch: pytest.MonkeyPatch, system: str, branch: str, release: str | None
-) -> None:
+def test_a_default_is_a_release_that_the_systems_repository_has(monkeypatch, system, branch, release):
     node = changed(os={"short": system}, nvidia={"gpus": [{"vendor": "10de", "device": "1eb8"}]})
     bare = gpu_stack.GpuHost(invented_hosts.host("data1", (), {}, node), target.Target())
     monkeypatch.setattr(gpu_stack.GpuHost, "required", lambda _, name: {"driver_branch": branch}.get(name, "396.00"))
@@ -82,13 +77,13 @@ def test_a_default_is_a_release_that_the_systems_repository_has(
     assert bool(problems) is (release is None)
 
 
-def test_the_licence_is_asked_for_what_the_stack_decides() -> None:
+def test_the_licence_is_asked_for_what_the_stack_decides():
     (problem,) = made(host()).problems
     assert "driver 470.82.01, CUDA 10.0, cuDNN 7.6.5.32: this is NVIDIA's" in problem
     assert "nvidia_license_accepted: true" in problem
 
 
-def test_what_the_site_pins_is_taken_instead() -> None:
+def test_what_the_site_pins_is_taken_instead():
     pins = {**layer("450.80.02", "10.0", "7.6.4.38"), "cuda_versions": ["9.0", "10.0"]}
     assert part(made(host(**ACCEPTED, **pins))) == pins
 
@@ -113,7 +108,7 @@ def on_debian(**variables: Any) -> list[str]:
         ),
     ],
 )
-def test_toolkits_and_libraries_are_for_rhel_alone(variables: dict[str, Any], named: str, way_out: str) -> None:
+def test_toolkits_and_libraries_are_for_rhel_alone(variables, named, way_out):
     (problem,) = on_debian(**variables)
     words = "CUDA, cuDNN and NCCL are installed on RHEL 7, 8 and 9 only, but the host has Debian GNU/Linux 12"
     assert problem.startswith(words)
@@ -122,11 +117,11 @@ def test_toolkits_and_libraries_are_for_rhel_alone(variables: dict[str, Any], na
 
 
 @pytest.mark.parametrize("variables", [{"cuda_versions": "none"}, {"cuda_versions": [], "nccl_state": "absent"}])
-def test_what_nobody_requests_is_no_problem_on_debian(variables: dict[str, Any]) -> None:
+def test_what_nobody_requests_is_no_problem_on_debian(variables):
     assert on_debian(**variables) == []
 
 
-def test_a_driver_and_libraries_of_the_site_that_serve_are_left_alone() -> None:
+def test_a_driver_and_libraries_of_the_site_that_serve_are_left_alone():
     node = changed(
         nvidia={"installed": "450.80.02", "driver": "450.80.02", "module_kernels": KERNELS},
         cuda={"toolkits": {"10.0": "/usr/local/cuda-10.0"}, "cudnn": ["7", "7.6.4"]},
@@ -136,7 +131,7 @@ def test_a_driver_and_libraries_of_the_site_that_serve_are_left_alone() -> None:
     assert gpu_rows(answer) == {}
 
 
-def test_what_this_project_installed_stays_and_is_looked_after() -> None:
+def test_what_this_project_installed_stays_and_is_looked_after():
     node = changed(
         nvidia={"installed": "460.91.03", "driver": "460.91.03", "module_kernels": KERNELS},
         cuda={"toolkits": {"10.0": "/usr/local/cuda-10.0"}, "cudnn": ["7", "7.6.4"]},
@@ -150,7 +145,7 @@ def test_what_this_project_installed_stays_and_is_looked_after() -> None:
     assert {row.reason for row in gpu_rows(answer).values()} == {damaged_receipt["problem"]}
 
 
-def test_the_libraries_of_the_stack_before_stay_for_its_environment() -> None:
+def test_the_libraries_of_the_stack_before_stay_for_its_environment():
     node = el8(
         nvidia={"installed": "580.178.04", "driver": "580.178.04", "module_kernels": KERNELS},
         cuda={"toolkits": {"10.0": "/usr/local/cuda-10.0"}, "cudnn": ["7", "7.6.5"]},
@@ -179,12 +174,12 @@ def test_the_libraries_of_the_stack_before_stay_for_its_environment() -> None:
         ({"cuda_source": "runfile"}, "requires an entry of cuda_runfiles for 10.0"),
     ],
 )  # fmt: skip
-def test_pinned_versions_that_contradict_the_stack_are_problems(variables: dict[str, Any], words: str) -> None:
+def test_pinned_versions_that_contradict_the_stack_are_problems(variables, words):
     problems = made(host(**{**ACCEPTED, **variables})).problems
     assert any(words in problem and problem.startswith("data1: ") for problem in problems), problems
 
 
-def test_a_part_that_the_site_installs_itself_is_no_warning_but_a_note_until_it_is_there() -> None:
+def test_a_part_that_the_site_installs_itself_is_no_warning_but_a_note_until_it_is_there():
     answer = made(host(**NOTHING))
     assert not any("is none" in warning for warning in answer.warnings)
     needs = {"nvidia_driver_version": "driver 410.48", "cuda_versions": "CUDA 10.0", "cudnn_versions": "cuDNN"}
@@ -195,12 +190,12 @@ def test_a_part_that_the_site_installs_itself_is_no_warning_but_a_note_until_it_
     assert not any("is none" in note for note in made(host(node, **NOTHING)).notes)
 
 
-def test_a_build_host_gets_the_toolkit_that_is_named_and_no_driver() -> None:
+def test_a_build_host_gets_the_toolkit_that_is_named_and_no_driver():
     answer = made(host(changed(nvidia=NO_GPUS), groups=("build_hosts",), cuda_versions=["10.0"], **ACCEPTED))
     assert part(answer) == {"cuda_versions": ["10.0"]}
 
 
-def test_a_library_of_which_no_release_is_known_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_library_of_which_no_release_is_known_is_a_problem(monkeypatch):
     monkeypatch.setattr(gpu_stack, "exact", lambda *_: None)
     (problem,) = made(host(**ACCEPTED)).problems
     assert "requires cuDNN 7.6, but no release is known" in problem
@@ -214,7 +209,7 @@ def edge(stack: str, **parts: dict[str, Any]) -> plan_model.Plan:
 
 
 @pytest.mark.parametrize("stack", ["tf1.15-py36-el7", "tf1.15-py27-el7"])
-def test_a_wheel_that_imports_without_cuda_gets_none_on_a_host_without_gpus(stack: str) -> None:
+def test_a_wheel_that_imports_without_cuda_gets_none_on_a_host_without_gpus(stack):
     """tensorflow-gpu 1.15.5 looks for CUDA when it runs, as tensorflow 1.15.0 does."""
     assert part(edge(stack)) == {}
 
@@ -226,7 +221,7 @@ def both(**edge_node: Any) -> list[plan_model.Host]:
     return [host(**values), host(node, "edge1", ("edge_nodes",), **values), host(node, "mirror1", ("mirror_host",))]
 
 
-def test_hosts_with_and_without_gpus_have_both_forms_of_a_set_in_one_environment() -> None:
+def test_hosts_with_and_without_gpus_have_both_forms_of_a_set_in_one_environment():
     """Its jobs name one environment; only the data node can import the TensorFlow that is linked to the driver's library."""
     answer = made(*both())
     assert answer.problems == []
@@ -242,9 +237,7 @@ def test_hosts_with_and_without_gpus_have_both_forms_of_a_set_in_one_environment
     assert sorted(name for name, _ in contents.environments) == forms
 
 
-def test_a_form_for_hosts_without_gpus_that_has_another_package_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_form_for_hosts_without_gpus_that_has_another_package_is_refused(tmp_path, monkeypatch):
     """The environment's name would not change with that one."""
     gpu_form, cpu_form = (stacks.load_stack(name) for name in ("tf1.4-py27-el7", "tf1.4-cpu-py27-el7"))
     lock = cpu_form.lock_path("2.7").read_text()
@@ -256,7 +249,7 @@ def test_a_form_for_hosts_without_gpus_that_has_another_package_is_refused(
         _ = gpu_form.without_gpus
 
 
-def test_a_form_for_hosts_without_gpus_that_does_not_exist_is_a_problem(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_form_for_hosts_without_gpus_that_does_not_exist_is_a_problem(monkeypatch):
     load_stack = stacks.load_stack
     stack = replace(load_stack("tf1.4-py27-el7"), data={**load_stack("tf1.4-py27-el7").data, "without_gpus": "lost"})
     monkeypatch.setattr(stacks, "load_stack", lambda name: stack if name == stack.name else load_stack(name))
@@ -264,7 +257,7 @@ def test_a_form_for_hosts_without_gpus_that_does_not_exist_is_a_problem(monkeypa
     assert "none is called 'lost'" in problem
 
 
-def test_a_host_that_got_its_first_gpu_needs_the_other_form() -> None:
+def test_a_host_that_got_its_first_gpu_needs_the_other_form():
     name = made(*both()).hosts["edge1"]["environment"]
     locks = [stacks.load_stack("tf1.4-py27-el7").lock(), stacks.load_stack("tf1.4-cpu-py27-el7").lock()]
     gpu_form, cpu_form = (lock.section_digest("tensorflow") for lock in locks)
@@ -275,35 +268,33 @@ def test_a_host_that_got_its_first_gpu_needs_the_other_form() -> None:
     assert problem.startswith(f"edge1: {name} was installed there as on hosts with GPUs, but the host has 0 now.")
 
 
-def test_a_wheel_that_is_linked_to_the_driver_is_a_problem_on_a_host_without_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_wheel_that_is_linked_to_the_driver_is_a_problem_on_a_host_without_it(monkeypatch):
     monkeypatch.setattr(stacks.Stack, "without_gpus", None)
     (problem,) = edge("tf1.4-py27-el7").problems
     assert problem.startswith("data1: the TensorFlow of tf1.4-py27-el7 is linked to libcuda.so.1 of NVIDIA's driver")
     assert "tf1.4-cpu-py27-el7" in problem
 
 
-def test_a_wheel_that_is_linked_to_the_driver_gets_cudas_libraries_beside_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wheel_that_is_linked_to_the_driver_gets_cudas_libraries_beside_it(monkeypatch):
     monkeypatch.setattr(stacks.Stack, "without_gpus", None)
     answer = part(edge("tf1.4-py27-el7", nvidia={**NO_GPUS, "installed": "470.82.01"}))
     assert answer["cuda_versions"] == ["8.0"]
     assert "nvidia_driver_version" not in answer
 
 
-def test_the_white_papers_set_takes_the_cudnn_that_exists_as_an_archive_only() -> None:
+def test_the_white_papers_set_takes_the_cudnn_that_exists_as_an_archive_only():
     gpu = made(host(deeplearning_request="tf1.4-py27-el7", **ACCEPTED)).hosts["data1"]["gpu"]
     assert (gpu["cudnn_versions"], gpu["cudnn_source"]) == ([{"version": "6.0.21", "cuda": "8.0"}], "tarball")
     host_plan = made(host(deeplearning_request="tf1.4-py27-el7", cudnn_source="package", **ACCEPTED)).hosts["data1"]
     assert host_plan["gpu"]["cudnn_source"] == "package"
 
 
-def test_a_stack_for_the_cpu_decides_nothing() -> None:
+def test_a_stack_for_the_cpu_decides_nothing():
     for variables in ({}, {"nvidia_driver_source": "runfile", "cuda_source": "runfile", "cuda_default": "12.2"}):
         assert part(made(host(deeplearning_request="tf1.15-cpu-py27-el7", **variables))) == {}
 
 
-def test_a_stack_with_cuda_in_its_wheels_decides_the_driver_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stack_with_cuda_in_its_wheels_decides_the_driver_alone(monkeypatch):
     monkeypatch.setattr(gpu_stack.GpuHost, "brings_wheels", True)
     assert part(made(host(**ACCEPTED))) == {"nvidia_driver_version": "470.82.01"}
 
@@ -323,17 +314,17 @@ def test_a_stack_with_cuda_in_its_wheels_decides_the_driver_alone(monkeypatch: p
         ("nccl", "2.16.5", "2.8.3", False),
     ],
 )
-def test_which_versions_serve_what_a_stack_was_built_with(role: str, required: str, found: str, good: bool) -> None:
+def test_which_versions_serve_what_a_stack_was_built_with(role, required, found, good):
     assert gpu_stack.serves(role, required, found) is good
 
 
-def test_a_driver_that_goes_is_named_by_the_version_that_is_installed() -> None:
+def test_a_driver_that_goes_is_named_by_the_version_that_is_installed():
     node = changed(nvidia={"installed": "470.82.01", "driver": "470.82.01", "module_kernels": KERNELS})
     answer = made(host(node, **{**NOTHING, "nvidia_driver_state": "absent"}))
     assert part(answer) == {"nvidia_driver_version": "470.82.01"}
 
 
-def test_the_open_module_in_a_request_is_that_of_the_driver() -> None:
+def test_the_open_module_in_a_request_is_that_of_the_driver():
     answer = made(host(el8(), deeplearning_request={"tensorflow": "2.11", "driver_module": "open"}, **ACCEPTED))
     assert answer.problems == []
     assert answer.hosts["data1"]["stack"]["driver_module"] == "open"
@@ -349,7 +340,7 @@ def test_the_open_module_in_a_request_is_that_of_the_driver() -> None:
         ({"nvidia_driver_version": "none"}, {"installed": "470.82.01"}, True),
     ],
 )
-def test_the_end_of_a_branch_is_a_warning_where_the_host_has_it(variables: Any, nvidia: Any, warns: bool) -> None:
+def test_the_end_of_a_branch_is_a_warning_where_the_host_has_it(variables, nvidia, warns):
     words = "Driver branch 470 is past its end of life"
     answer = made(host(changed(nvidia=nvidia), **ACCEPTED, **variables))
     assert any(words in warning for warning in answer.warnings) is warns

@@ -11,7 +11,6 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -146,7 +145,7 @@ def starts(ready: Any) -> list[int]:
     return sorted(path.read_text().count("once") for path in ready.output.glob("*/started"))
 
 
-def test_trials_are_compared_and_a_bad_one_ends_alone(ready: Any) -> None:
+def test_trials_are_compared_and_a_bad_one_ends_alone(ready):
     ready.gpus = "5"
     outcome = run(ready, SPACE, "--executors", "2")
     assert outcome.code == 1, outcome.error
@@ -172,7 +171,7 @@ def test_trials_are_compared_and_a_bad_one_ends_alone(ready: Any) -> None:
     assert trial(ready, "layers=3,rate=0.5")["said"][-1] == "ValueError: no more than two layers"
 
 
-def test_spark_takes_idle_executors_back_and_gives_no_more_than_there_are_trials(ready: Any) -> None:
+def test_spark_takes_idle_executors_back_and_gives_no_more_than_there_are_trials(ready):
     assert run(ready, {"layers": [1], "rate": [1]}, "--executors", "8", "--conf", "spark.x=mine").code == 0
     lines = dict(line.split(" ", 1) for line in (ready.tmp / "settings").read_text().splitlines())
     assert (lines["spark.executor.instances"], lines["spark.app.name"]) == ("1", "grid of train.py")
@@ -182,16 +181,14 @@ def test_spark_takes_idle_executors_back_and_gives_no_more_than_there_are_trials
     assert lines["spark.x"] == "mine"
 
 
-def test_an_earlier_spark_keeps_its_executors(ready: Any) -> None:
+def test_an_earlier_spark_keeps_its_executors(ready):
     assert prepared(ready, {"layers": [1]}, spark=(2, 4)).conf == [("spark.yarn.max.executor.failures", "5")]
 
 
 @pytest.mark.parametrize(
     ("spark", "names"), [((3, 1), "excludeOnFailure"), ((3, 0), "blacklist"), ((2, 2), "blacklist"), ((2, 1), "")]
 )
-def test_hosts_where_trials_fail_are_excluded_by_the_names_of_each_spark(
-    ready: Any, spark: tuple[int, int], names: str
-) -> None:
+def test_hosts_where_trials_fail_are_excluded_by_the_names_of_each_spark(ready, spark, names):
     settings = dict(prepared(ready, SPACE, "--executors", "2", spark=spark).conf)
     answer = {name: value for name, value in settings.items() if re.search("exclude|blacklist|maxFailures", name)}
     rows = {"enabled": "true", "task.maxTaskAttemptsPerNode": "1", "application.maxFailedExecutorsPerNode": "1"}
@@ -199,7 +196,7 @@ def test_hosts_where_trials_fail_are_excluded_by_the_names_of_each_spark(
     assert answer == (expected if names else {})
 
 
-def test_a_trial_that_another_host_can_run_is_done(ready: Any) -> None:
+def test_a_trial_that_another_host_can_run_is_done(ready):
     """Spark counts the first failure against its host because the trial is done on another."""
     outcome = run(ready, {"layers": [2, 3], "rate": [0.5]}, "--executors", "1", epochs="7")
     entry = trial(ready, "layers=2,rate=0.5")
@@ -207,7 +204,7 @@ def test_a_trial_that_another_host_can_run_is_done(ready: Any) -> None:
     assert (trial(ready, "layers=3,rate=0.5")["status"], outcome.code) == ("failed", 1)
 
 
-def test_the_same_command_runs_only_what_is_missing_or_failed(ready: Any) -> None:
+def test_the_same_command_runs_only_what_is_missing_or_failed(ready):
     run(ready, SPACE)
     (ready.output / "layers=1,rate=0.1/trial.json").write_text('{"status": "done", "metr')  # the driver was killed
     ready.script.write_text(TRAIN)
@@ -217,7 +214,7 @@ def test_the_same_command_runs_only_what_is_missing_or_failed(ready: Any) -> Non
     assert starts(ready) == [1] * 9, "a trial that is repeated begins with an empty directory"
 
 
-def test_what_another_script_did_is_not_compared_but_its_failures_are_replaced(ready: Any) -> None:
+def test_what_another_script_did_is_not_compared_but_its_failures_are_replaced(ready):
     assert run(ready, {"layers": [3], "rate": [1]}).code == 1
     ready.script.write_text(TRAIN.replace("more than two", "more"))
     assert "0 of them done before" in run(ready, {"layers": [3, 1], "rate": [1]}).output
@@ -228,14 +225,14 @@ def test_what_another_script_did_is_not_compared_but_its_failures_are_replaced(r
     assert not (ready.output / "layers=2,rate=1").exists()
 
 
-def test_a_lost_executor_is_one_row(ready: Any) -> None:
+def test_a_lost_executor_is_one_row(ready):
     outcome = run(ready, {"layers": [9, 1], "rate": [1]})
     assert (outcome.code, outcome.table[-1][-1].split(None, 1)) == (1, ["-", "failed: Command exited with code 137"])
     assert trial(ready, "layers=1,rate=1")["status"] == "done"
     assert trial(ready, "layers=9,rate=1")["error"] == "Command exited with code 137"
 
 
-def test_an_interrupted_job_keeps_what_is_done(ready: Any) -> None:
+def test_an_interrupted_job_keeps_what_is_done(ready):
     ready.script.write_text(TRAIN + "if a.layers == '2':\n    import time\n    time.sleep(60)\n")
     words = command(ready, {"layers": [1, 2], "rate": [1]}, "--executors", "1")
     with subprocess.Popen(
@@ -276,22 +273,20 @@ def test_an_interrupted_job_keeps_what_is_done(ready: Any) -> None:
         (SPACE, ["--params", "missing.json"], 2, "missing.json must be JSON such as"),
     ],
 )
-def test_what_cannot_be_run_is_refused_before_submission(
-    ready: Any, capsys: pytest.CaptureFixture[str], asked: Any, arguments: list[str], code: int, words: str
-) -> None:
+def test_what_cannot_be_run_is_refused_before_submission(ready, capsys, asked, arguments, code, words):
     with pytest.raises((SystemExit, NotReady)) as error:
         prepared(ready, asked, *arguments)
     status = error.value.code if isinstance(error.value, SystemExit) else 3
     assert (status, words in f"{error.value} {capsys.readouterr().err}") == (code, True)
 
 
-def test_what_is_for_one_run_is_refused(ready: Any) -> None:
+def test_what_is_for_one_run_is_refused(ready):
     outcome = run(ready, SPACE, "--local")
     assert (outcome.code, "--local and --result are for one run of a script" in outcome.error) == (2, True)
     assert not (ready.tmp / "command").exists()
 
 
-def test_a_host_that_submits_nothing_says_so(ready: Any, tmp_path: Path) -> None:
+def test_a_host_that_submits_nothing_says_so(ready, tmp_path):
     (tmp_path / "bin").mkdir()
     shutil.copy2(ready.command, tmp_path / "bin")
     words = [tmp_path / "bin/deeplearning", "grid", "train.py"]
@@ -310,11 +305,11 @@ def test_a_host_that_submits_nothing_says_so(ready: Any, tmp_path: Path) -> None
         ("def main(my_learning_rate):", "learning_rate", False),
     ],
 )
-def test_an_option_that_no_code_names_is_noticed(text: str, name: str, taken: bool) -> None:
+def test_an_option_that_no_code_names_is_noticed(text, name, taken):
     assert grid.takes(text, name) is taken
 
 
-def test_random_trials_are_the_same_each_time_and_in_their_ranges() -> None:
+def test_random_trials_are_the_same_each_time_and_in_their_ranges():
     space = {"rate": {"from": 0.001, "to": 0.1, "scale": "log"}, "layers": {"from": 1, "to": 3}, "kind": ["a", "b"]}
     few, many = (list(grid.sets(space, number).values()) for number in (20, 200))
     assert few == many[:20]
@@ -324,7 +319,7 @@ def test_random_trials_are_the_same_each_time_and_in_their_ranges() -> None:
     assert ({values["layers"] for values in many}, {values["kind"] for values in many}) == ({1, 2, 3}, {"a", "b"})
 
 
-def test_random_trials_have_no_repeats() -> None:
+def test_random_trials_have_no_repeats():
     assert list(grid.sets({"layers": [1, 2]}, 50)) == ["layers=2", "layers=1"]
 
 
@@ -332,7 +327,7 @@ def test_random_trials_have_no_repeats() -> None:
     ("value", "name"),
     [("relu", "kind=relu"), ("a/b:c", "kind=a_b_c-c8f3d945"), ("x" * 200, "kind=" + "x" * 95 + "-2239e428")],
 )
-def test_the_name_of_a_trial_is_one_of_hdfs(value: str, name: str) -> None:
+def test_the_name_of_a_trial_is_one_of_hdfs(value, name):
     assert grid.name_of({"kind": value}) == name
 
 
@@ -350,7 +345,7 @@ RESULT = '{"accuracy": 0.5, "rows": 3, "hosts": ["a"], "fine": true, "mode": "sp
         ("all is well", {}),
     ],
 )
-def test_numbers_of_a_result_are_metrics(text: str, metrics: dict[str, float]) -> None:
+def test_numbers_of_a_result_are_metrics(text, metrics):
     assert grid_job.numbers(text) == metrics
 
 
@@ -363,12 +358,12 @@ def test_numbers_of_a_result_are_metrics(text: str, metrics: dict[str, float]) -
         ("import os; os.kill(os.getpid(), 9)", "it said nothing (exit status -9)"),
     ],
 )
-def test_how_a_trial_ended_is_told(code: str, error: str) -> None:
+def test_how_a_trial_ended_is_told(code, error):
     answer = grid_job.run([sys.executable, "-u", "-c", code], None)
     assert (answer["error"], answer["status"]) == (error, "failed" if error else "done")
 
 
-def test_the_table_has_the_best_first_and_failures_last() -> None:
+def test_the_table_has_the_best_first_and_failures_last():
     def one(number: int, status: str, **metrics: float) -> dict[str, Any]:
         defaults = {"error": "", "seconds": 1, "host": "h"}
         return {**defaults, "parameters": {"n": number}, "metrics": metrics, "status": status}

@@ -73,9 +73,7 @@ LAYOUTS = {
 
 
 @pytest.mark.parametrize("distribution", LAYOUTS)
-def test_every_distribution_is_found_and_libhdfs_where_tensorflow_looks_first(
-    tmp_path: Path, distribution: str
-) -> None:
+def test_every_distribution_is_found_and_libhdfs_where_tensorflow_looks_first(tmp_path, distribution):
     host = Host(tmp_path, *LAYOUTS[distribution])
     hadoop, problems = host.survey()
     assert problems == []
@@ -87,26 +85,26 @@ def test_every_distribution_is_found_and_libhdfs_where_tensorflow_looks_first(
     assert Path(library).exists() or hadoop["links"][library] == hadoop["libhdfs"]
 
 
-def test_a_linked_home_has_everything_that_the_real_one_has(tmp_path: Path) -> None:
+def test_a_linked_home_has_everything_that_the_real_one_has(tmp_path):
     hadoop, _ = Host(tmp_path, *LAYOUTS["cdh"]).survey()
     home = f"{tmp_path}/opt/deeplearning/hadoop"
     assert hadoop["hdfs_home"] == home
     assert set(hadoop["links"]) == {f"{home}/hadoop-hdfs.jar", f"{home}/lib/native/libhdfs.so"}
 
 
-def test_a_home_that_needs_no_links_gets_none(tmp_path: Path) -> None:
+def test_a_home_that_needs_no_links_gets_none(tmp_path):
     hadoop, _ = Host(tmp_path, "/opt/hadoop").survey()
     assert (hadoop["links"], hadoop["hdfs_home"]) == ({}, f"{tmp_path}/opt/hadoop")
 
 
-def test_java_of_a_version_that_fits_is_taken(tmp_path: Path) -> None:
+def test_java_of_a_version_that_fits_is_taken(tmp_path):
     host = Host(tmp_path, "/opt/hadoop")
     java(tmp_path / "usr/java/jdk1.8.0_392", "1.8.0_392")
     assert host.survey(java_versions=["8"])[0]["java_home"] == f"{tmp_path}/usr/java/jdk1.8.0_392"
     assert host.survey(java_versions=["11"])[0]["java_home"] == f"{tmp_path}/usr/lib/jvm/java-11"
 
 
-def test_java_8_is_known_without_a_release_file(tmp_path: Path) -> None:
+def test_java_8_is_known_without_a_release_file(tmp_path):
     """As Debian's openjdk-8-jre-headless 8u504 has it; Java 7 has no tzdb.dat, and Java 9 no rt.jar."""
     host = Host(tmp_path, "/opt/hadoop")
     home = tmp_path / "usr/lib/jvm/java-8-openjdk-amd64"
@@ -119,7 +117,7 @@ def test_java_8_is_known_without_a_release_file(tmp_path: Path) -> None:
     assert (hadoop["java_home"], hadoop["java_version"], problems) == (str(home), "8", [])
 
 
-def test_the_clusters_own_java_comes_first(tmp_path: Path) -> None:
+def test_the_clusters_own_java_comes_first(tmp_path):
     host = Host(tmp_path, "/opt/hadoop")
     java(tmp_path / "opt/special", "11.0.1")
     (host.conf / "hadoop-env.sh").write_text(f"# hadoop\nexport JAVA_HOME={tmp_path}/opt/special\n")
@@ -143,9 +141,7 @@ def remove(path: Path) -> None:
         ("opt/hadoop/bin/hadoop", {}, "class path is required", "Make that command work"),
     ],
 )
-def test_what_is_missing_is_said_in_three_parts(
-    tmp_path: Path, gone: str | None, wanted: dict[str, Any], needed: str, next_step: str
-) -> None:
+def test_what_is_missing_is_said_in_three_parts(tmp_path, gone, wanted, needed, next_step):
     host = Host(tmp_path, "/opt/hadoop")
     if gone:
         remove(tmp_path / gone)
@@ -153,7 +149,7 @@ def test_what_is_missing_is_said_in_three_parts(
     assert any(needed in problem and next_step in problem for problem in problems), problems
 
 
-def test_all_problems_are_said_at_once(tmp_path: Path) -> None:
+def test_all_problems_are_said_at_once(tmp_path):
     host = Host(tmp_path, "/opt/hadoop")
     for path in ("etc/hadoop/conf/core-site.xml", "usr/lib/jvm/java-11", "opt/hadoop/lib/native/libhdfs.so"):
         remove(tmp_path / path)

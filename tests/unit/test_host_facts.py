@@ -35,7 +35,7 @@ def keys(value: Any, place: str = "") -> set[str]:
 
 
 @pytest.mark.parametrize("name", sorted(TREES))
-def test_what_the_reader_answers_has_a_field_and_what_has_a_field_is_answered(name: str, tmp_path: Path) -> None:
+def test_what_the_reader_answers_has_a_field_and_what_has_a_field_is_answered(name, tmp_path):
     answer = json.loads(json.dumps(host_reader.read(str(build(tmp_path, TREES[name])))))
     facts = typed.as_json(read_facts(answer))
     assert keys(answer) - keys(facts) == set()
@@ -67,9 +67,7 @@ def test_what_the_reader_answers_has_a_field_and_what_has_a_field_is_answered(na
     ],
     ids=lambda value: value[:40] if isinstance(value, str) else "",
 )
-def test_an_answer_that_has_no_sense_is_one_line_with_the_hosts_name_and_stops_nobody(
-    place: str, value: Any, sentence: str
-) -> None:
+def test_an_answer_that_has_no_sense_is_one_line_with_the_hosts_name_and_stops_nobody(place, value, sentence):
     answer = invented_hosts.answer()
     part, _, key = place.rpartition(".")
     section = answer[part] if part else answer
@@ -85,7 +83,7 @@ def test_an_answer_that_has_no_sense_is_one_line_with_the_hosts_name_and_stops_n
     assert (plan_.problems, sorted(plan_.hosts), plan_.unreachable) == ([], ["data2", "data3"], ["data1", "edge1"])
 
 
-def test_a_host_whose_answer_has_no_sense_stops_the_run_where_the_site_wants_that() -> None:
+def test_a_host_whose_answer_has_no_sense_stops_the_run_where_the_site_wants_that():
     hosts = [
         host_of("data1", ["data_nodes"], {"deeplearning_unreachable": "stop"}, {}),
         host_of("data2", ["masters"], {}, None),
@@ -95,40 +93,40 @@ def test_a_host_whose_answer_has_no_sense_stops_the_run_where_the_site_wants_tha
 
 
 @pytest.mark.parametrize("kind", [HostFacts, Asked])
-def test_every_field_has_a_form(kind: type) -> None:
+def test_every_field_has_a_form(kind):
     typed.converter(kind)  # it takes every field below, and refuses one without a form
 
 
 @pytest.mark.parametrize("hint", [str, int, float, dict, Any])
-def test_a_new_fact_cannot_come_without_a_form(hint: Any) -> None:
+def test_a_new_fact_cannot_come_without_a_form(hint):
     kind = dataclasses.make_dataclass("Kind", [("weather", tuple[hint, ...])])
     with pytest.raises(TypeError, match="needs a form"):
         typed.read(kind, {"weather": []})
 
 
-def test_a_time_that_no_date_can_have_is_clipped() -> None:
+def test_a_time_that_no_date_can_have_is_clipped():
     answer = asked_of({"times": {"changed": 10**18, "verified": -5}})
     assert (answer.times.changed, answer.times.verified) == (253402300799, 0)
     assert report.iso(answer.times.changed or 0) == "9999-12-31T23:59:59Z"
 
 
-def test_what_a_program_said_is_cut_to_one_line_and_not_refused() -> None:
+def test_what_a_program_said_is_cut_to_one_line_and_not_refused():
     facts = invented_hosts.facts({"os": {"name": "RHEL\r\n\x1b[2J" + "x" * 900}})
     assert facts.os.name is not None
     assert facts.os.name.startswith("RHEL \ufffd[2Jxxx")
     assert len(facts.os.name) == 500
 
 
-def test_a_key_that_nobody_reads_is_no_reason_to_refuse() -> None:
+def test_a_key_that_nobody_reads_is_no_reason_to_refuse():
     assert read_facts({**invented_hosts.answer(), "weather": "rain"}) == invented_hosts.facts()
 
 
-def test_a_gpu_is_named_by_its_id_and_by_its_capability_where_no_table_has_it() -> None:
+def test_a_gpu_is_named_by_its_id_and_by_its_capability_where_no_table_has_it():
     assert Gpu("10de", "15f8").name == "10de:15f8"
     assert Gpu("10de", "4001", compute_cap="12.1").name == "10de:4001 cc=12.1"
 
 
-def test_a_java_of_ibm_and_an_account_without_a_home_are_answers() -> None:
+def test_a_java_of_ibm_and_an_account_without_a_home_are_answers():
     java = {"home": "/usr/lib/jvm/ibm", "version": "8.0.7.20 - pxa6480sr7fp20", "major": "8"}
     paths_and_accounts = {"paths": {}, "accounts": {"svc": {"uid": 1000, "home": ""}}}
     facts = invented_hosts.facts({"java": [java], "named": paths_and_accounts})

@@ -39,21 +39,21 @@ def ansible_as_root(action: str, arguments: str) -> dict[str, Any]:
 
 
 @needs_root
-def test_the_reader_works_through_su() -> None:
+def test_the_reader_works_through_su():
     """su reads its password where a piped script would come: the script goes through a file, as Ansible's modules do."""
     result = ansible_as_root("host_facts", "")
     assert result["facts"]["architecture"] == os.uname().machine
 
 
 @needs_root
-def test_the_suite_is_answered_through_ansibles_own_become(tmp_path: Path) -> None:
+def test_the_suite_is_answered_through_ansibles_own_become(tmp_path):
     arguments = json.dumps({"expectation": {"environment": "/nowhere"}, "directory": str(tmp_path)})
     result = ansible_as_root("suite_facts", arguments)
     assert result["file"] == str(tmp_path / "answers/localhost.json")
     assert json.loads(Path(result["file"]).read_text())["exists"] is False
 
 
-def test_one_command_carries_the_script(tmp_path: Path) -> None:
+def test_one_command_carries_the_script(tmp_path):
     command = host_script.one_command('import json, sys, os\nprint(json.dumps({"here": os.getcwd()}))\n')
     completed = subprocess.run(["/bin/sh", "-c", command], capture_output=True, text=True, cwd=tmp_path, check=True)
     assert host_script.parse(0, completed.stdout, completed.stderr) == {"here": "/"}
@@ -70,25 +70,25 @@ def test_one_command_carries_the_script(tmp_path: Path) -> None:
         (0, "x" * (9 << 20), "", "it answered 9 MB, at most 8 MB are read"),
     ],
 )
-def test_a_host_that_does_not_answer_is_described(status: int, output: str, error: str, words: str) -> None:
+def test_a_host_that_does_not_answer_is_described(status, output, error, words):
     with pytest.raises(host_script.NoAnswer, match=re.escape(words)):
         host_script.parse(status, output, error)
 
 
 @pytest.mark.parametrize("status", [1, 255])
-def test_what_a_host_said_last_is_one_line_of_limited_length(status: int) -> None:
+def test_what_a_host_said_last_is_one_line_of_limited_length(status):
     with pytest.raises(host_script.NoAnswer) as error:
         host_script.parse(status, "", "first\n" + "\x1b[2Jx" * 1_000_000)
     assert str(error.value).isprintable()
     assert len(str(error.value)) < 400
 
 
-def test_a_number_of_any_length_is_read() -> None:
+def test_a_number_of_any_length_is_read():
     value = host_script.parse(0, '{"small": 253402300799, "long": ' + "9" * 5000 + ', "infinite": 1e400}', "")
     assert value == {"small": 253402300799, "long": float("inf"), "infinite": float("inf")}
 
 
-def test_an_answer_that_takes_too_much_memory_ends_and_the_limit_with_it() -> None:
+def test_an_answer_that_takes_too_much_memory_ends_and_the_limit_with_it():
     before = resource.getrlimit(resource.RLIMIT_AS)
     with pytest.raises(MemoryError), memory.bounded(64 << 20):
         bytearray(1 << 30)
@@ -97,7 +97,7 @@ def test_an_answer_that_takes_too_much_memory_ends_and_the_limit_with_it() -> No
         assert resource.getrlimit(resource.RLIMIT_AS) == before
 
 
-def test_an_answer_that_takes_too_much_memory_is_described(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_answer_that_takes_too_much_memory_is_described(monkeypatch):
     class Action(ScriptAction):  # type: ignore[misc]
         def __init__(self) -> None:
             self._connection = types.SimpleNamespace(transport="ssh")
@@ -116,7 +116,7 @@ def test_an_answer_that_takes_too_much_memory_is_described(monkeypatch: pytest.M
         Action().run_script("")
 
 
-def test_a_host_cannot_write_to_the_operators_terminal() -> None:
+def test_a_host_cannot_write_to_the_operators_terminal():
     answer = json.dumps({"os": {"name": "\x1b[2JRHEL"}, "hostname": "a\x07", "lines": ["one\ntwo\x9b"]})
     value = host_script.parse(0, answer, "")
     assert value == {"os": {"name": "\ufffd[2JRHEL"}, "hostname": "a\ufffd", "lines": ["one\ntwo\ufffd"]}

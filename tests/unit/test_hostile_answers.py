@@ -176,7 +176,7 @@ def check(host: Host, asked: Asked, name: str, directory: Path) -> None:
 
 
 @pytest.mark.parametrize("name", BASES)
-def test_the_recorded_answer_is_let_in(name: str, tmp_path: Path) -> None:
+def test_the_recorded_answer_is_let_in(name, tmp_path):
     host, answer = received(name, base(name))
     assert host.facts is not None
     assert answer.health.results
@@ -184,7 +184,7 @@ def test_the_recorded_answer_is_let_in(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", BASES)
-def test_whatever_a_host_answers_plan_and_report_end_with_rows(name: str, tmp_path: Path) -> None:
+def test_whatever_a_host_answers_plan_and_report_end_with_rows(name, tmp_path):
     refusals, let_in = [], []
     for label, answer in changes(name):
         host, answers = received(name, answer)

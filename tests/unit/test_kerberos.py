@@ -74,7 +74,7 @@ def logged_in(realm: Realm, tmp_path: Path, principal: str = f"anna@{REALM}", **
     return kerberos_login.logged_in(principal, str(realm.keytab("anna")), directory=str(tmp_path), **more)
 
 
-def test_a_login_has_a_cache_of_its_own_and_leaves_nothing(realm: Realm, tmp_path: Path) -> None:
+def test_a_login_has_a_cache_of_its_own_and_leaves_nothing(realm, tmp_path):
     before = os.environ["KRB5CCNAME"]
     with logged_in(realm, tmp_path) as cache:
         assert cache is not None
@@ -88,14 +88,14 @@ def test_a_login_has_a_cache_of_its_own_and_leaves_nothing(realm: Realm, tmp_pat
     assert places(tmp_path) == []
 
 
-def test_a_step_that_fails_leaves_no_ticket(realm: Realm, tmp_path: Path) -> None:
+def test_a_step_that_fails_leaves_no_ticket(realm, tmp_path):
     with pytest.raises(ZeroDivisionError), logged_in(realm, tmp_path):
         raise ZeroDivisionError
     assert places(tmp_path) == []
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
-def test_an_account_that_runs_the_question_reads_its_ticket_and_lists_nothing(realm: Realm, tmp_path: Path) -> None:
+def test_an_account_that_runs_the_question_reads_its_ticket_and_lists_nothing(realm, tmp_path):
     tmp_path.chmod(0o755)
     for parent in tmp_path.parents:
         if parent.owner() == "root" and str(parent).startswith("/tmp/"):
@@ -138,7 +138,7 @@ def keytab(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> I
 
 @AS_ROOT
 @pytest.mark.parametrize("user", [None, "daemon"])
-def test_kinit_runs_as_the_account_that_the_keytab_belongs_to(keytab: Keytab, user: str | None) -> None:
+def test_kinit_runs_as_the_account_that_the_keytab_belongs_to(keytab, user):
     with keytab.logged_in(user=user) as cache:
         assert Path(cache).read_text(encoding="utf-8") == "ticket\n"
         assert Path(cache).owner() == (user or "root")
@@ -148,14 +148,14 @@ def test_kinit_runs_as_the_account_that_the_keytab_belongs_to(keytab: Keytab, us
 
 @AS_ROOT
 @pytest.mark.parametrize("keytab", ['ln -s /etc/shadow "$5"', 'mkdir "$5"', "exit 0"], indirect=True)
-def test_a_ticket_that_is_a_link_of_the_account_is_not_followed(keytab: Keytab) -> None:
+def test_a_ticket_that_is_a_link_of_the_account_is_not_followed(keytab):
     with pytest.raises(kerberos_login.NoLogin, match="kinit must write a ticket as the owner of"), keytab.logged_in():
         pass
     assert places(keytab.directory) == []
 
 
 @AS_ROOT
-def test_a_principal_is_no_option_of_kinit(keytab: Keytab) -> None:
+def test_a_principal_is_no_option_of_kinit(keytab):
     words = "the principal must be NAME@REALM"
     with pytest.raises(kerberos_login.NoLogin, match=words), keytab.logged_in("-XX509_user_identity=PKCS11:x.so"):
         pass
@@ -167,9 +167,7 @@ def test_a_principal_is_no_option_of_kinit(keytab: Keytab) -> None:
     ("owner", "account", "accepted"),
     [(NOBODY, "nobody", True), (NOBODY, None, True), (0, "nobody", False), (0, None, False), (NOBODY, "daemon", False)],
 )
-def test_yarn_site_xml_gives_an_account_no_ticket_of_another_ones_keytab(
-    keytab: Keytab, owner: int, account: str | None, accepted: bool
-) -> None:
+def test_yarn_site_xml_gives_an_account_no_ticket_of_another_ones_keytab(keytab, owner, account, accepted):
     os.chown(keytab.path, owner, -1)
     names = {yarn_admin.PRINCIPAL: f"hdfs@{REALM}", yarn_admin.KEYTAB: str(keytab.path)}
     write_settings(keytab.directory / "yarn-site.xml", {**SECURE, **names})
@@ -184,9 +182,7 @@ def test_yarn_site_xml_gives_an_account_no_ticket_of_another_ones_keytab(
 
 
 @AS_ROOT
-def test_an_account_that_exchanges_its_keytab_meanwhile_gets_no_ticket_of_root(
-    keytab: Keytab, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_account_that_exchanges_its_keytab_meanwhile_gets_no_ticket_of_root(keytab, monkeypatch):
     def look(path: str) -> int:
         owner = kerberos_login_check(path)
         os.chown(path, 0, -1)  # as if its name were a link to a keytab of root from now on
@@ -201,9 +197,7 @@ def test_an_account_that_exchanges_its_keytab_meanwhile_gets_no_ticket_of_root(
     assert keytab.log.read_text(encoding="utf-8").startswith(f"{NOBODY} ")
 
 
-def test_the_ticket_of_a_killed_step_is_removed_by_the_next_one_and_that_of_a_running_one_stays(
-    realm: Realm, tmp_path: Path
-) -> None:
+def test_the_ticket_of_a_killed_step_is_removed_by_the_next_one_and_that_of_a_running_one_stays(realm, tmp_path):
     def step(received: int) -> None:
         with logged_in(realm, tmp_path):
             os.close(received)
@@ -231,7 +225,7 @@ def test_the_ticket_of_a_killed_step_is_removed_by_the_next_one_and_that_of_a_ru
 
 
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o644])
-def test_a_keytab_that_others_can_read_is_refused(realm: Realm, tmp_path: Path, mode: int) -> None:
+def test_a_keytab_that_others_can_read_is_refused(realm, tmp_path, mode):
     path = tmp_path / "a.keytab"
     path.write_bytes(realm.keytab("anna").read_bytes())
     path.chmod(mode)
@@ -243,13 +237,13 @@ def test_a_keytab_that_others_can_read_is_refused(realm: Realm, tmp_path: Path, 
     ("principal", "words"),
     [(f"nobody@{REALM}", "Keytab contains no suitable keys"), ("anna@OTHER.EXAMPLE", "Cannot find KDC|suitable keys")],
 )
-def test_a_login_that_does_not_work_says_why(realm: Realm, tmp_path: Path, principal: str, words: str) -> None:
+def test_a_login_that_does_not_work_says_why(realm, tmp_path, principal, words):
     with pytest.raises(kerberos_login.NoLogin, match=words), logged_in(realm, tmp_path, principal):
         pass
     assert places(tmp_path) == []
 
 
-def test_yarn_is_asked_with_the_ticket(realm: Realm, tmp_path: Path, resource_manager: tuple[str, list[str]]) -> None:
+def test_yarn_is_asked_with_the_ticket(realm, tmp_path, resource_manager):
     address, requests = resource_manager
     realm.keytab("HTTP/localhost")
     assert yarn_cluster.applications([address])[0] is None
@@ -260,9 +254,7 @@ def test_yarn_is_asked_with_the_ticket(realm: Realm, tmp_path: Path, resource_ma
     assert requests[0] == ""  # without a ticket first: most clusters want none
 
 
-def test_what_is_behind_the_ticket_may_be_an_error(
-    realm: Realm, tmp_path: Path, resource_manager: tuple[str, list[str]]
-) -> None:
+def test_what_is_behind_the_ticket_may_be_an_error(realm, tmp_path, resource_manager):
     url = resource_manager[0] + PLUGIN.PATH
     realm.keytab("HTTP/localhost")
     assert PLUGIN.look(url)[0] == "silent"
@@ -271,9 +263,7 @@ def test_what_is_behind_the_ticket_may_be_an_error(
     assert (state, ENDED in words) == ("ended", True)
 
 
-def test_a_removal_asks_yarn_with_the_ticket(
-    realm: Realm, tmp_path: Path, resource_manager: tuple[str, list[str]]
-) -> None:
+def test_a_removal_asks_yarn_with_the_ticket(realm, tmp_path, resource_manager):
     root, conf = tmp_path / "deeplearning", tmp_path / "conf"
     for directory in (root / "envs/demo-stack-0123456789ab", root / "etc", conf):
         directory.mkdir(parents=True)
@@ -313,7 +303,7 @@ includedir /etc/krb5.conf.d/
 """
 
 
-def test_the_realm_is_read_where_krb5_reads_it(tmp_path: Path) -> None:
+def test_the_realm_is_read_where_krb5_reads_it(tmp_path):
     facts = host_with(tmp_path, RHEL, web=True, programs=("kinit", "klist", "curl"))
     assert (facts["secure"], facts["web"], facts["realm"], facts["missing"]) == (True, True, None, [])
     system, site = host_system.System(str(tmp_path)), tmp_path / "etc/krb5.conf.d/site.conf"
@@ -337,7 +327,7 @@ LOGIN = {"hadoop_principal": "deeplearning@SITE.EXAMPLE", "hadoop_keytab": "/etc
 GOOD = {"krb5_conf": "[libdefaults]\ndefault_realm = A\n", "programs": ("kinit", "klist", "curl")}
 
 
-def test_the_plan_names_what_a_host_of_a_secure_cluster_lacks(tmp_path: Path) -> None:
+def test_the_plan_names_what_a_host_of_a_secure_cluster_lacks(tmp_path):
     problems, _ = planned(tmp_path, "edge_nodes", {})
     assert "/etc/krb5.conf is missing or has no default_realm" in problems[0]
     assert "has no kinit, klist" in problems[1]
@@ -352,33 +342,31 @@ def test_the_plan_names_what_a_host_of_a_secure_cluster_lacks(tmp_path: Path) ->
         ("tf2.21-tfos-cpu-py311", ""),  # it does not read Kafka
     ],
 )
-def test_the_plan_warns_of_a_reader_of_kafka_that_has_no_kerberos(tmp_path: Path, name: str, words: str) -> None:
+def test_the_plan_warns_of_a_reader_of_kafka_that_has_no_kerberos(tmp_path, name, words):
     _, warnings = planned(tmp_path, "edge_nodes", LOGIN, load_stack(name), **GOOD)
     assert bool(words) is bool(warnings)
     assert not words or (words in warnings[0] and "Spark's Kafka source" in warnings[0])
 
 
 @pytest.mark.parametrize("part", [{"tensorflow_io": "0.36.0"}, {"tensorflow_io": "0.17.0"}, {"tensorflow": "9.9.0"}])
-def test_only_a_reader_that_is_known_to_have_gssapi_has_kerberos(part: dict[str, str]) -> None:
+def test_only_a_reader_that_is_known_to_have_gssapi_has_kerberos(part):
     spans = [{"part": "tensorflow_io", "first": "0.36.0", "last": "0.36.0", "logins": ["PLAIN", "GSSAPI"]}]
     compat = Compat({"tensorflow_io": {"kafka_logins": spans}}, "")
     assert bool(kafka_logins(compat, part)) is (part != {"tensorflow_io": "0.36.0"})
 
 
 @pytest.mark.parametrize("variables", [LOGIN, {"hadoop_login": "none"}])
-def test_an_edge_node_with_a_login_or_without_one_on_purpose_is_planned(
-    tmp_path: Path, variables: dict[str, Any]
-) -> None:
+def test_an_edge_node_with_a_login_or_without_one_on_purpose_is_planned(tmp_path, variables):
     assert planned(tmp_path, "edge_nodes", variables, **GOOD)[0] == []
 
 
-def test_a_data_node_needs_only_krb5_conf_and_what_is_skipped_is_named(tmp_path: Path) -> None:
+def test_a_data_node_needs_only_krb5_conf_and_what_is_skipped_is_named(tmp_path):
     problems, warnings = planned(tmp_path, "data_nodes", {}, krb5_conf=GOOD["krb5_conf"], web=True)
     assert problems == []
     assert "skips its questions to HDFS, and old environments stay" in warnings[0]
 
 
-def test_a_data_node_that_logs_in_needs_the_programs_for_it(tmp_path: Path) -> None:
+def test_a_data_node_that_logs_in_needs_the_programs_for_it(tmp_path):
     problems, warnings = planned(tmp_path, "data_nodes", LOGIN, krb5_conf=GOOD["krb5_conf"], web=True)
     assert "the host has no kinit, curl. Install curl and krb5-workstation" in problems[0]
     assert warnings == []
@@ -395,7 +383,7 @@ def clocks(clockskew: int | None = None, **ahead: int) -> list[str]:
     return [problem for problem in make_plan(hosts, REPOSITORY).problems if "clock" in problem]
 
 
-def test_a_clock_that_kerberos_would_refuse_is_named_before_a_host_changes() -> None:
+def test_a_clock_that_kerberos_would_refuse_is_named_before_a_host_changes():
     assert clocks(data1=0, data2=299, data3=-299, insecure=900) == []
     (problem,) = clocks(data1=0, data2=2, data3=412, data4=1)
     words = "data3: Kerberos requires clocks that differ by 300 s at most, but this host's is 411 s ahead"
@@ -406,7 +394,7 @@ def test_a_clock_that_kerberos_would_refuse_is_named_before_a_host_changes() -> 
     assert clocks(data1=9000) == [], "one host alone has nothing to be compared with"
 
 
-def test_the_reader_answers_its_clock_and_not_the_controllers(tmp_path: Path) -> None:
+def test_the_reader_answers_its_clock_and_not_the_controllers(tmp_path):
     facts = host_facts.read(host_facts.Kerberos, host_with(tmp_path, "[libdefaults]\nclockskew = 120\n"))
     assert facts.clockskew == 120
     assert facts.clock is not None
@@ -418,9 +406,7 @@ def test_the_reader_answers_its_clock_and_not_the_controllers(tmp_path: Path) ->
     ("options", "asked"),
     [((), True), (("--skip-tags", "verify"), True), (("--tags", "verify"), True), (("--tags", "cuda"), False)],
 )
-def test_the_login_is_checked_for_each_run_that_may_use_it(
-    options: tuple[str, ...], asked: bool, tmp_path: Path
-) -> None:
+def test_the_login_is_checked_for_each_run_that_may_use_it(options, asked, tmp_path):
     """What --skip-tags leaves out must not take the check with it: other parts would fail in the middle."""
     login = {"hadoop_principal": "a@A", "hadoop_keytab": str(tmp_path / "none")}
     hosts = {"all": {"vars": {**LOCAL, **login}, "children": {"needs_hadoop_login": {"hosts": {"edge1": None}}}}}

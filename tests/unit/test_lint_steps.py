@@ -58,7 +58,7 @@ def run(tree: Path, name: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize("name", FAULTS)
-def test_a_step_passes_on_a_good_tree_and_names_the_file_with_a_fault(tree: Path, name: str) -> None:
+def test_a_step_passes_on_a_good_tree_and_names_the_file_with_a_fault(tree, name):
     before = run(tree, name)
     assert before.returncode == 0, before.stdout + before.stderr
     path, text = FAULTS[name]
@@ -68,6 +68,6 @@ def test_a_step_passes_on_a_good_tree_and_names_the_file_with_a_fault(tree: Path
     assert path.removeprefix("docs/") in after.stdout + after.stderr
 
 
-def test_every_step_has_a_fault_here_or_a_test_of_its_own() -> None:
+def test_every_step_has_a_fault_here_or_a_test_of_its_own():
     """tests/unit/test_structure.py plants the faults of `structure`."""
     assert {step.name for step in lint_steps(REPO)} == {*FAULTS, "structure"}

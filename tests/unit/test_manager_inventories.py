@@ -74,9 +74,7 @@ def members(found: dict[str, Any], group: str) -> list[str]:
     return sorted(name.partition(".")[0] for name in found.get(group, {}).get("hosts", []))
 
 
-def test_the_groups_of_a_cloudera_cluster_and_the_variables_that_the_roles_read(
-    cloudera: Cloudera, tmp_path: Path
-) -> None:
+def test_the_groups_of_a_cloudera_cluster_and_the_variables_that_the_roles_read(cloudera, tmp_path):
     cloudera.all_hosts["parcels_directory"] = "/data/parcels"
     site = Site(tmp_path, cloudera)
     inventory = site.list()
@@ -97,7 +95,7 @@ def test_the_groups_of_a_cloudera_cluster_and_the_variables_that_the_roles_read(
     assert "hadoop_client_hadoop_home" not in host_variables["spare01.example.com"]
 
 
-def test_the_graph_of_an_ambari_cluster(ambari: AmbariServer, tmp_path: Path) -> None:
+def test_the_graph_of_an_ambari_cluster(ambari, tmp_path):
     inventory = Site(tmp_path, ambari, "ambari").list()
     assert members(inventory, "data_nodes") == ["data01", "data02"]
     assert members(inventory, "edge_nodes") == ["edge01"]  # the others have clients as well
@@ -106,7 +104,7 @@ def test_the_graph_of_an_ambari_cluster(ambari: AmbariServer, tmp_path: Path) ->
     assert host_variables["hadoop_client_hadoop_home"] == "/usr/hdp/current/hadoop-client"
 
 
-def test_compose_keyed_groups_and_groups_of_ansible(cloudera: Cloudera, tmp_path: Path) -> None:
+def test_compose_keyed_groups_and_groups_of_ansible(cloudera, tmp_path):
     site = Site(
         tmp_path,
         cloudera,
@@ -122,7 +120,7 @@ def test_compose_keyed_groups_and_groups_of_ansible(cloudera: Cloudera, tmp_path
     assert members(inventory, "name_nodes") == ["master01"]
 
 
-def test_what_the_server_sends_is_no_template(cloudera: Cloudera, tmp_path: Path) -> None:
+def test_what_the_server_sends_is_no_template(cloudera, tmp_path):
     """Whoever may edit a rack in Cloudera Manager must not run commands on the controller."""
     cloudera.hosts[1]["rackId"] = "{{ lookup('pipe', 'touch OWNED') }}".replace("OWNED", str(tmp_path / "owned"))
     site = Site(tmp_path, cloudera)
@@ -132,9 +130,7 @@ def test_what_the_server_sends_is_no_template(cloudera: Cloudera, tmp_path: Path
     assert not (tmp_path / "owned").exists()
 
 
-def test_a_host_whose_name_or_address_is_none_is_left_out_and_the_others_are_served(
-    cloudera: Cloudera, tmp_path: Path
-) -> None:
+def test_a_host_whose_name_or_address_is_none_is_left_out_and_the_others_are_served(cloudera, tmp_path):
     """The inventory may use the address as ansible_host, an argument of ssh."""
     cloudera.hosts[1]["hostname"] = "-oProxyCommand=x"
     cloudera.hosts[2]["ipAddress"] = "-oProxyCommand=touch /tmp/x"
@@ -172,24 +168,24 @@ LISTED = {
         *({key: "a\nb"} for key in ("rack", "cluster", "version", "distribution", "health", "id", "parcels_directory")),
     ],
 )
-def test_what_a_manager_lists_has_a_form(change: dict[str, Any]) -> None:
+def test_what_a_manager_lists_has_a_form(change):
     typed.read(Listed, LISTED)
     with pytest.raises(typed.TypedError):
         typed.read(Listed, {**LISTED, **change})
 
 
 @pytest.mark.parametrize("ip", ["10.1.2.3", "2001:db8::1", ""])
-def test_an_address_of_another_machine_is_taken(ip: str) -> None:
+def test_an_address_of_another_machine_is_taken(ip):
     assert typed.read(Listed, {**LISTED, "ip": ip}).ip == ip
 
 
-def test_a_host_that_is_there_twice_is_refused(cloudera: Cloudera, tmp_path: Path) -> None:
+def test_a_host_that_is_there_twice_is_refused(cloudera, tmp_path):
     cloudera.hosts[1]["hostname"] = "data02.example.com"
     text = Site(tmp_path, cloudera).refusal()
     assert "every host must appear once, but data02.example.com appears more often" in text
 
 
-def test_hosts_that_are_decommissioned_or_in_maintenance(cloudera: Cloudera, tmp_path: Path) -> None:
+def test_hosts_that_are_decommissioned_or_in_maintenance(cloudera, tmp_path):
     cloudera.hosts[1]["commissionState"] = "DECOMMISSIONED"
     cloudera.hosts[2]["maintenanceMode"] = True
     site = Site(tmp_path, cloudera)
@@ -211,7 +207,7 @@ def cached(cloudera: Cloudera, tmp_path: Path) -> Site:
     return site
 
 
-def test_a_fresh_cache_is_used_without_a_request_and_holds_no_secret(cloudera: Cloudera, cached: Site) -> None:
+def test_a_fresh_cache_is_used_without_a_request_and_holds_no_secret(cloudera, cached):
     request_count = len(cloudera.requests)
     assert members(cached.list(), "data_nodes") == ["data01", "data02"]
     assert len(cloudera.requests) == request_count
@@ -221,38 +217,38 @@ def test_a_fresh_cache_is_used_without_a_request_and_holds_no_secret(cloudera: C
     assert len(cloudera.requests) == 2 * request_count
 
 
-def test_an_edited_file_does_not_get_the_former_hosts(cached: Site) -> None:
+def test_an_edited_file_does_not_get_the_former_hosts(cached):
     cached.cache(cluster="other")
     assert "has no cluster other" in cached.refusal()
 
 
-def test_an_old_cache_never_stands_in_for_an_answer(cached: Site, tmp_path: Path) -> None:
+def test_an_old_cache_never_stands_in_for_an_answer(cached, tmp_path):
     for path in (tmp_path / "cache").iterdir():
         os.utime(path, (0, 0))
     cached.environment["CLOUDERA_MANAGER_PASSWORD"] = "wrong"  # noqa: S105
     assert "wrong user or password (HTTP 401)" in cached.refusal()
 
 
-def test_a_refused_login_empties_the_cache(cached: Site) -> None:
+def test_a_refused_login_empties_the_cache(cached):
     cached.environment["CLOUDERA_MANAGER_PASSWORD"] = "wrong"  # noqa: S105
     assert "HTTP 401" in cached.flush().stderr
     assert "data01" not in cached.cached()
     assert "HTTP 401" in cached.refusal()
 
 
-def test_without_a_login_not_even_the_cache(cached: Site) -> None:
+def test_without_a_login_not_even_the_cache(cached):
     cached.environment.pop("CLOUDERA_MANAGER_PASSWORD")
     assert "Set CLOUDERA_MANAGER_USER and CLOUDERA_MANAGER_PASSWORD in the environment" in cached.refusal()
 
 
-def test_a_readable_password_in_the_file_is_refused(cloudera: Cloudera, tmp_path: Path) -> None:
+def test_a_readable_password_in_the_file_is_refused(cloudera, tmp_path):
     site = Site(tmp_path, cloudera, password=PASSWORD)
     assert "password must not be readable in this file, but is" in site.refusal()
     assert cloudera.requests == []
 
 
 @pytest.mark.parametrize("whole", [False, True], ids=["value", "file"])
-def test_a_password_from_a_vault(whole: bool, cloudera: Cloudera, tmp_path: Path) -> None:
+def test_a_password_from_a_vault(whole, cloudera, tmp_path):
     site = Site(tmp_path, cloudera, user=USER, **({"password": PASSWORD} if whole else {}))
     site.environment.clear()
     key, path = tmp_path / "key", site.directory / "cloudera_manager.yml"
@@ -267,13 +263,13 @@ def test_a_password_from_a_vault(whole: bool, cloudera: Cloudera, tmp_path: Path
     assert members(site.list(*options), "data_nodes") == ["data01", "data02"]
 
 
-def test_an_answer_of_another_form_is_a_sentence(cloudera: Cloudera, tmp_path: Path) -> None:
+def test_an_answer_of_another_form_is_a_sentence(cloudera, tmp_path):
     del cloudera.hosts[1]["hostname"]
     text = Site(tmp_path, cloudera).refusal()
     assert "must answer as its API is documented, but reading the answer failed: KeyError 'hostname'" in text
 
 
-def test_a_file_of_another_name_is_not_read(cloudera: Cloudera, tmp_path: Path) -> None:
+def test_a_file_of_another_name_is_not_read(cloudera, tmp_path):
     site = Site(tmp_path, cloudera)
     (site.directory / "cloudera_manager.yml").unlink()
     site.write(name="other.yml")
@@ -282,7 +278,7 @@ def test_a_file_of_another_name_is_not_read(cloudera: Cloudera, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("plugin", ["cloudera_manager", "ambari"])
-def test_the_example_is_what_the_plugin_documents(plugin: str) -> None:
+def test_the_example_is_what_the_plugin_documents(plugin):
     content = yaml.safe_load((EXAMPLES / f"{plugin}.yml").read_text(encoding="utf-8"))
     completed = ansible_programs.run("ansible-doc", "-t", "inventory", "--json", plugin)
     options = json.loads(completed.stdout)[plugin]["doc"]["options"]
@@ -303,7 +299,7 @@ def test_the_example_is_what_the_plugin_documents(plugin: str) -> None:
         (["KAFKA:KAFKA_BROKER"], []),
     ],
 )
-def test_groups_of_roles(roles: list[str], expected: list[str]) -> None:
+def test_groups_of_roles(roles, expected):
     assert groups.groups_of(roles, groups.CLOUDERA_GROUPS) == expected
 
 
@@ -324,9 +320,7 @@ class Playing(Site):
 
 
 @pytest.mark.parametrize(("plugin", "kind"), [("cloudera_manager", Cloudera), ("ambari", AmbariServer)])
-def test_the_plan_of_site_yml_is_about_the_hosts_of_the_server(
-    plugin: str, kind: type[Manager], tmp_path: Path
-) -> None:
+def test_the_plan_of_site_yml_is_about_the_hosts_of_the_server(plugin, kind, tmp_path):
     """This machine is none that the stack is for: each host that would get it is named, once; masters are read and left alone."""
     with serving(kind()) as manager:
         code, output = Playing(tmp_path, manager, plugin).site("--tags", "plan")

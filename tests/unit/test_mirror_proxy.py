@@ -116,7 +116,7 @@ def fetch(way: Way, root: Path, monkeypatch: pytest.MonkeyPatch, login: str = ""
     return mirror_files.fetch_artifacts([artifact], str(root), pause=lambda seconds: None)
 
 
-def test_page_and_file_come_through_the_proxy(way: Way, tmp_path: Path, monkeypatch) -> None:
+def test_page_and_file_come_through_the_proxy(way, tmp_path, monkeypatch):
     assert fetch(way, tmp_path, monkeypatch) == [WHEEL]
     assert hashlib.sha256((tmp_path / "wheels" / WHEEL).read_bytes()).digest() == hashlib.sha256(BIG).digest()
     commands = {command for command, _ in way.proxy.seen}
@@ -124,21 +124,21 @@ def test_page_and_file_come_through_the_proxy(way: Way, tmp_path: Path, monkeypa
     assert len(way.proxy.seen) == len(way.index.requests) == 2
 
 
-def test_without_the_proxy_there_is_no_way(way: Way, tmp_path: Path, monkeypatch) -> None:
+def test_without_the_proxy_there_is_no_way(way, tmp_path, monkeypatch):
     monkeypatch.setenv("no_proxy", NAME)
     with pytest.raises(MirrorError, match="did not deliver it in 5 attempts"):
         fetch(way, tmp_path, monkeypatch)
     assert way.proxy.seen == []
 
 
-def test_a_proxy_with_a_login(way: Way, tmp_path: Path, monkeypatch) -> None:
+def test_a_proxy_with_a_login(way, tmp_path, monkeypatch):
     way.proxy.login = LOGIN
     assert fetch(way, tmp_path, monkeypatch, QUOTED) == [WHEEL]
     assert {login for _, login in way.index.received} == {""}  # the index does not see it
 
 
 @pytest.mark.parametrize("way", ["https"], indirect=True)
-def test_the_login_of_the_index_is_inside_the_tunnel(way: Way, tmp_path: Path, monkeypatch) -> None:
+def test_the_login_of_the_index_is_inside_the_tunnel(way, tmp_path, monkeypatch):
     way.proxy.login = LOGIN
     fetch(way, tmp_path, monkeypatch, QUOTED, PIP_INDEX_URL=f"https://reader:other@{NAME}/simple")
     assert {login for _, login in way.index.received} == {"reader:other"}
@@ -146,7 +146,7 @@ def test_the_login_of_the_index_is_inside_the_tunnel(way: Way, tmp_path: Path, m
 
 
 @pytest.mark.parametrize("login", ["", "svc:other"])
-def test_a_login_that_the_proxy_refuses_is_told_at_once(way: Way, tmp_path: Path, monkeypatch, login: str) -> None:
+def test_a_login_that_the_proxy_refuses_is_told_at_once(way, tmp_path, monkeypatch, login):
     way.proxy.login = LOGIN
     with pytest.raises(MirrorError, match=r"407.*Give the proxy's user and password in mirror_environment") as error:
         fetch(way, tmp_path, monkeypatch, login)
@@ -155,7 +155,7 @@ def test_a_login_that_the_proxy_refuses_is_told_at_once(way: Way, tmp_path: Path
     assert way.index.requests == []
 
 
-def test_a_download_that_the_proxy_breaks_continues(way: Way, tmp_path: Path, monkeypatch) -> None:
+def test_a_download_that_the_proxy_breaks_continues(way, tmp_path, monkeypatch):
     way.proxy.limits = chain([1 << 60, 1 << 20], repeat(1 << 60))  # the page is whole
     assert fetch(way, tmp_path, monkeypatch) == [WHEEL]
     ranges = [header for path, header in way.index.requests if path.endswith(WHEEL)]
@@ -164,14 +164,14 @@ def test_a_download_that_the_proxy_breaks_continues(way: Way, tmp_path: Path, mo
     assert int(ranges[1][len("bytes=") : -1]) > 0
 
 
-def test_a_proxy_that_is_not_there_is_told(way: Way, tmp_path: Path, monkeypatch) -> None:
+def test_a_proxy_that_is_not_there_is_told(way, tmp_path, monkeypatch):
     with socket.create_server(("127.0.0.1", 0)) as free:
         way.port = free.getsockname()[1]
     with pytest.raises(MirrorError, match="Check network, proxy and DNS of this host"):
         fetch(way, tmp_path, monkeypatch)
 
 
-def test_the_module_takes_the_proxy_from_mirror_environment(way: Way, tmp_path: Path) -> None:
+def test_the_module_takes_the_proxy_from_mirror_environment(way, tmp_path):
     """As the role gives it: on standard input, and with nothing of it in the answer."""
     way.proxy.login = LOGIN
     artifact = way.index.artifact(WHEEL, BIG)

@@ -1,7 +1,6 @@
 """The mirror loses what no host needs, last, and never while a host is missing: layers/mirror_prune.yml with the real ansible-playbook."""
 
 import json
-from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
 
@@ -35,9 +34,7 @@ PRUNING = """
         ([], ["--limit", "mirror1"], "this run has --limit mirror1"),
     ],
 )
-def test_the_mirror_is_never_pruned_while_a_host_is_missing(
-    tmp_path: Path, missing: list[str], options: list[str], reason: str
-) -> None:
+def test_the_mirror_is_never_pruned_while_a_host_is_missing(tmp_path, missing, options, reason):
     plan = {"mirror_missing": missing, "digests": {"mirror": "0123456789ab"}}
     superfluous = [{"folder": "wheels", "name": "a-1-py3-none-any.whl", "sha256": "0" * 64}]
     mirror = {"plan": plan, "mirror_superfluous": superfluous}
@@ -52,7 +49,7 @@ def test_the_mirror_is_never_pruned_while_a_host_is_missing(
     assert (sentence in output) is bool(reason), output
 
 
-def test_what_an_environment_of_any_host_needs_stays_in_the_mirror() -> None:
+def test_what_an_environment_of_any_host_needs_stays_in_the_mirror():
     names = ["tf1.15-cpu-py27-el7-0123456789ab", "unknown-stack-0123456789ab"]
     environments = SimpleNamespace(deeplearning=SimpleNamespace(environments=dict.fromkeys(names)))
     kept_environments = installed_environments([cast(Host, SimpleNamespace(known=environments))])
@@ -68,7 +65,7 @@ def test_what_an_environment_of_any_host_needs_stays_in_the_mirror() -> None:
 
 
 @pytest.mark.parametrize("name", ["upgrade_stack", "site", "mirror", "build_tensorflow"])
-def test_the_mirror_is_pruned_last(name: str) -> None:
+def test_the_mirror_is_pruned_last(name):
     plays = yaml.safe_load((REPOSITORY / "playbooks" / f"{name}.yml").read_text(encoding="utf-8"))
     layers = [play.get("ansible.builtin.import_playbook", "") for play in plays]
     layers = [layer for layer in layers if layer.startswith("layers/")]

@@ -45,7 +45,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         ("new", "old", False),
     ],
 )
-def test_a_bundle_with_both_authorities_is_valid_through_the_change(site, bundle, certificate, accepted) -> None:
+def test_a_bundle_with_both_authorities_is_valid_through_the_change(site, bundle, certificate, accepted):
     url, sink = (site / f"{certificate}.url").read_text(), io.BytesIO()
     refusal = pytest.raises(downloads.DownloadError, match="(?i)certificate")
     with nullcontext() if accepted else refusal:
@@ -53,7 +53,7 @@ def test_a_bundle_with_both_authorities_is_valid_through_the_change(site, bundle
         assert sink.getvalue() == CONTENT
 
 
-def test_a_file_of_the_site_comes_from_the_mirror_with_its_authority_and_without_the_hosts_proxy(site) -> None:
+def test_a_file_of_the_site_comes_from_the_mirror_with_its_authority_and_without_the_hosts_proxy(site):
     """The action verified_file, as the roles of the GPU layer use it; verified_archive fetches by the same lines."""
     address, _, path = (site / "old.url").read_text().partition("/wheels/")
     target = site / "by_the_action"

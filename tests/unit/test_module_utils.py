@@ -29,5 +29,5 @@ def missing(source: str) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_what_a_file_uses_of_another_one_is_there(path: Path) -> None:
+def test_what_a_file_uses_of_another_one_is_there(path):
     assert list(missing(path.read_text(encoding="utf-8"))) == []

@@ -56,7 +56,7 @@ OURS = {"excluded": True, "recorded": True}
         [node(), node("data2", "DECOMMISSIONED", excluded=True), node("data3", "LOST", excluded=True)],
     ],
 )
-def test_a_host_may_leave(nodes: list[dict[str, Any]]) -> None:
+def test_a_host_may_leave(nodes):
     assert decisions.drain_problem("data1", yarn(*nodes)) is None
 
 
@@ -76,12 +76,12 @@ def test_a_host_may_leave(nodes: list[dict[str, Any]]) -> None:
         (yarn(node(**OURS), node("data2", "DECOMMISSIONING")), "would reset the time limit of data2"),
     ],
 )
-def test_a_host_that_must_not_leave(found: decisions.Yarn, words: str) -> None:
+def test_a_host_that_must_not_leave(found, words):
     assert words in str(decisions.drain_problem("data1", found))
 
 
 @pytest.mark.parametrize("manager", ["cloudera_manager", "ambari"])
-def test_a_manager_does_it_itself_and_the_run_goes_on_when_it_is_seen(manager: str) -> None:
+def test_a_manager_does_it_itself_and_the_run_goes_on_when_it_is_seen(manager):
     drain, back = decisions.drain_problem, decisions.return_problem
     assert "the NodeManager" in str(drain("data1", yarn(node(), manager=manager)))
     assert "Decommission. Then run the same command" in str(drain("data1", yarn(node(), manager=manager)))
@@ -91,7 +91,7 @@ def test_a_manager_does_it_itself_and_the_run_goes_on_when_it_is_seen(manager: s
     assert back("data1", yarn(node(), manager=manager)) is None
 
 
-def test_hosts_of_a_batch_leave_another_one_running() -> None:
+def test_hosts_of_a_batch_leave_another_one_running():
     batch_node = node("data2", beside=True)
     assert decisions.drain_problem("data1", yarn(node(), batch_node, running=3)) is None
     assert "none would be left of 2" in str(decisions.drain_problem("data1", yarn(node(), batch_node, running=2)))
@@ -101,7 +101,7 @@ def test_hosts_of_a_batch_leave_another_one_running() -> None:
     assert decisions.drain_problem("data1", yarn(node(), labelled_node, running=2, labels={"gpu": 1})) is None
 
 
-def test_before_a_rollout_goes_on_a_host_that_it_left_out_counts_as_back() -> None:
+def test_before_a_rollout_goes_on_a_host_that_it_left_out_counts_as_back():
     cluster = yarn(node(), node("data2", "DECOMMISSIONED", **OURS), running=1)
     assert decisions.drain_problem("data1", cluster, early=True) is None
     assert "none would be left of 1" in str(decisions.drain_problem("data1", cluster))
@@ -109,7 +109,7 @@ def test_before_a_rollout_goes_on_a_host_that_it_left_out_counts_as_back() -> No
     assert "none would be left of 1" in str(decisions.drain_problem("data1", site_drain, early=True))
 
 
-def test_hosts_of_a_batch_are_of_one_rack() -> None:
+def test_hosts_of_a_batch_are_of_one_rack():
     """HDFS has a replica of each block on another rack; the ResourceManager names racks as HDFS does, by the same script of the site."""
     nodes = [node("data2", beside=True), node("data3", rack="/r2")]
     assert decisions.drain_problem("data1", yarn(node(), *nodes)) is None
@@ -119,7 +119,7 @@ def test_hosts_of_a_batch_are_of_one_rack() -> None:
 
 
 @pytest.mark.parametrize("nodes", [[], [node(), node("data1")]])
-def test_a_host_that_yarn_does_not_know_once_is_refused(nodes: list[dict[str, Any]]) -> None:
+def test_a_host_that_yarn_does_not_know_once_is_refused(nodes):
     with pytest.raises(Refused, match="Set node_maintenance_node to its name"):
         decisions.drain_problem("data1", yarn(*nodes))
 
@@ -131,7 +131,7 @@ def test_a_host_that_yarn_does_not_know_once_is_refused(nodes: list[dict[str, An
         *(node(state="GONE"), node(containers=-1), node(gpus="2")),
     ],
 )
-def test_an_answer_of_another_form_is_refused(wrong: dict[str, Any]) -> None:
+def test_an_answer_of_another_form_is_refused(wrong):
     with pytest.raises(Refused, match="must answer as Hadoop's REST API does"):
         yarn(wrong)
 
@@ -146,14 +146,12 @@ def test_an_answer_of_another_form_is_refused(wrong: dict[str, Any]) -> None:
         ({}, None),
     ],
 )
-def test_a_drain_whose_record_is_lost_does_not_end_as_if_the_host_were_back(
-    values: dict[str, Any], words: str | None
-) -> None:
+def test_a_drain_whose_record_is_lost_does_not_end_as_if_the_host_were_back(values, words):
     problem = decisions.return_problem("data1", yarn(node(**values)))
     assert problem is None if words is None else words in str(problem)
 
 
-def test_a_host_is_back_when_yarn_uses_it_with_the_gpus_that_it_had() -> None:
+def test_a_host_is_back_when_yarn_uses_it_with_the_gpus_that_it_had():
     def back(**values: Any) -> bool:
         return decisions.is_back(decisions.node_of("data1", yarn(node(**values))))
 
@@ -165,7 +163,7 @@ def test_a_host_is_back_when_yarn_uses_it_with_the_gpus_that_it_had() -> None:
     assert decisions.missing(host) == "it offers 1 of its 2 GPUs"
 
 
-def test_the_line_of_a_wait_names_applications_users_and_the_time_left() -> None:
+def test_the_line_of_a_wait_names_applications_users_and_the_time_left():
     applications = [
         {"id": f"application_1_{number}", "user": "an\x1b[31malyst", "name": "x" * 99, "containers": number % 2}
         for number in range(7)
@@ -188,12 +186,12 @@ def test_the_line_of_a_wait_names_applications_users_and_the_time_left() -> None
         (b"a\tb\r\nc#d\n # e\n", {"a", "b", "c#d"}),  # as HostsFileReader: a comment begins a word
     ],
 )
-def test_the_file_is_read_as_hadoop_reads_it(data: bytes, expected: set[str]) -> None:
+def test_the_file_is_read_as_hadoop_reads_it(data, expected):
     assert yarn_exclude.names(data) == expected
 
 
 @pytest.mark.parametrize("before", [b"", SITE, SITE.rstrip(b"\n"), b"data10\n"])
-def test_our_line_comes_and_goes_and_others_keep_their_bytes(before: bytes) -> None:
+def test_our_line_comes_and_goes_and_others_keep_their_bytes(before):
     after = yarn_exclude.with_name(before, "data1")
     assert yarn_exclude.names(after) == yarn_exclude.names(before) | {"data1"}
     assert yarn_exclude.without_name(after, "data1").rstrip(b"\n") == before.rstrip(b"\n")
@@ -221,7 +219,7 @@ def site(tmp_path: Path) -> Site:
     return Site(tmp_path)
 
 
-def test_a_line_is_recorded_before_it_is_written_and_forgotten_last(site: Site) -> None:
+def test_a_line_is_recorded_before_it_is_written_and_forgotten_last(site):
     site.file.chmod(0o640)
     assert site.settle("excluded", _ansible_check_mode=True)["changed"]
     assert (site.file.read_bytes(), site.record.exists()) == (SITE, False)
@@ -237,14 +235,14 @@ def test_a_line_is_recorded_before_it_is_written_and_forgotten_last(site: Site) 
     assert not site.settle("forgotten")["changed"]
 
 
-def test_a_line_that_went_while_the_host_was_out_comes_again(site: Site) -> None:
+def test_a_line_that_went_while_the_host_was_out_comes_again(site):
     site.settle("excluded")
     site.file.write_bytes(SITE)
     assert site.settle("excluded")["changed"]
     assert b"data1\n" in site.file.read_bytes()
 
 
-def test_two_hosts_have_records_of_their_own(site: Site) -> None:
+def test_two_hosts_have_records_of_their_own(site):
     site.settle("excluded")
     site.settle("excluded", "data2")
     site.settle("included")
@@ -253,14 +251,14 @@ def test_two_hosts_have_records_of_their_own(site: Site) -> None:
     assert list(json.loads(site.record.read_text(encoding="utf-8"))["nodes"]) == ["data2"]
 
 
-def test_a_line_of_the_site_is_neither_taken_nor_removed(site: Site) -> None:
+def test_a_line_of_the_site_is_neither_taken_nor_removed(site):
     site.file.write_bytes(SITE + b"data1\n")
     assert "which the site excluded itself" in site.settle("excluded")["msg"]
     assert not site.settle("included")["changed"]
     assert site.file.read_bytes() == SITE + b"data1\n"
 
 
-def test_a_line_that_the_site_changed_is_named(site: Site) -> None:
+def test_a_line_that_the_site_changed_is_named(site):
     site.settle("excluded")
     site.file.write_bytes(b"data1 data7\n")
     assert "but the site changed it. Remove it there" in site.settle("included")["msg"]
@@ -276,7 +274,7 @@ def test_a_line_that_the_site_changed_is_named(site: Site) -> None:
         ("{directory}/hosts.xml", "is XML, which this project does not change"),
     ],
 )
-def test_a_file_that_this_project_cannot_change_is_refused(site: Site, tmp_path: Path, name: str, words: str) -> None:
+def test_a_file_that_this_project_cannot_change_is_refused(site, tmp_path, name, words):
     (tmp_path / "hosts.xml").write_text("<hosts/>", encoding="utf-8")
     site.named(name.format(directory=tmp_path))
     assert words in site.settle("excluded")["msg"]
@@ -288,7 +286,7 @@ NOBODY = pwd.getpwnam("nobody").pw_uid
 
 @AS_ROOT
 @pytest.mark.parametrize("kind", ["link", "directory", "yarn-site.xml"])
-def test_root_adds_no_line_to_a_file_that_an_account_chose(site: Site, tmp_path: Path, kind: str) -> None:
+def test_root_adds_no_line_to_a_file_that_an_account_chose(site, tmp_path, kind):
     secret = tmp_path / "etc" / "shadow"
     secret.parent.mkdir()
     secret.write_text("root:a-secret\n", encoding="utf-8")
@@ -307,7 +305,7 @@ def test_root_adds_no_line_to_a_file_that_an_account_chose(site: Site, tmp_path:
 
 
 @AS_ROOT
-def test_links_of_root_and_of_the_files_own_account_are_followed_and_stay(site: Site, tmp_path: Path) -> None:
+def test_links_of_root_and_of_the_files_own_account_are_followed_and_stay(site, tmp_path):
     os.chown(site.file, NOBODY, -1)
     for owner in (0, NOBODY):
         link = tmp_path / f"link{owner}"
@@ -321,7 +319,7 @@ def test_links_of_root_and_of_the_files_own_account_are_followed_and_stay(site: 
         site.settle("forgotten")
 
 
-def test_a_diff_shows_the_line_of_this_project_and_no_other(site: Site) -> None:
+def test_a_diff_shows_the_line_of_this_project_and_no_other(site):
     assert site.settle("excluded")["diff"] == {
         "before_header": str(site.file),
         "after_header": str(site.file),
@@ -330,7 +328,7 @@ def test_a_diff_shows_the_line_of_this_project_and_no_other(site: Site) -> None:
     }
 
 
-def test_a_torn_record_is_refused(site: Site) -> None:
+def test_a_torn_record_is_refused(site):
     site.settle("excluded")
     site.record.write_text('{"nodes": ', encoding="utf-8")
     assert "Restore it from a backup" in site.settle("included")["msg"]
@@ -355,7 +353,7 @@ def ask(site: Site, monkeypatch: pytest.MonkeyPatch) -> Ask:
     return read
 
 
-def test_what_a_real_resourcemanager_answers_is_read(site: Site, ask: Ask) -> None:
+def test_what_a_real_resourcemanager_answers_is_read(site, ask):
     def fetch(url: str) -> str:
         parts = {"/cluster/nodes": "nodes", "/cluster/info": "info", "/node/apps": "node_apps", "/cluster/apps": "apps"}
         (name,) = [name for part, name in parts.items() if part in url]
@@ -375,14 +373,14 @@ def test_what_a_real_resourcemanager_answers_is_read(site: Site, ask: Ask) -> No
     assert decisions.drain_problem("data1", answer) is None
 
 
-def test_a_drain_on_mapr_is_refused(tmp_path: Path, ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_drain_on_mapr_is_refused(tmp_path, ask, monkeypatch):
     (tmp_path / "mapr-clusters.conf").touch()
     monkeypatch.setattr(mapr, "CLUSTERS", str(tmp_path / "mapr-clusters.conf"))
     with pytest.raises(yarn_exclude.Unusable, match="but MapR's Warden runs the services here"):
         ask(lambda _url: "{}")
 
 
-def test_hadoop_2_7_is_not_asked_for_states_that_it_does_not_know(ask: Ask) -> None:
+def test_hadoop_2_7_is_not_asked_for_states_that_it_does_not_know(ask):
     """hadoop27.json is recorded from 2.7.7: `refused` is its answer, with status 400, to DECOMMISSIONING, a state of Hadoop 2.8."""
     answers = json.loads((ANSWERS / "hadoop27.json").read_text(encoding="utf-8"))
 
@@ -398,7 +396,7 @@ def test_hadoop_2_7_is_not_asked_for_states_that_it_does_not_know(ask: Ask) -> N
     assert decisions.return_problem("data1", answer) is None
 
 
-def test_a_node_with_a_label_is_none_of_those_without() -> None:
+def test_a_node_with_a_label_is_none_of_those_without():
     nodes = [{"state": "RUNNING"}, {"state": "RUNNING", "nodeLabels": ["gpu"]}, {"state": "LOST"}]
     assert yarn_nodes.running(nodes) == {"": 1, "gpu": 1}
 
@@ -413,13 +411,13 @@ def test_a_node_with_a_label_is_none_of_those_without() -> None:
         ([("data1.a", "LOST", 7), ("data1.b", "RUNNING", 8)], [0, 1]),
     ],
 )
-def test_a_node_of_an_earlier_port_does_not_count(nodes: list[tuple[str, str, Any]], kept: list[int]) -> None:
+def test_a_node_of_an_earlier_port_does_not_count(nodes, kept):
     """A NodeManager whose address has the port 0, Hadoop's default, has another port after each start, and YARN a node of each."""
     answers = [{"nodeHostName": name, "state": state, "lastHealthUpdate": time} for name, state, time in nodes]
     assert yarn_nodes.current(answers) == [answers[number] for number in kept]
 
 
-def test_gpus_of_a_node_are_those_that_yarn_counts() -> None:
+def test_gpus_of_a_node_are_those_that_yarn_counts():
     resources = [{"name": "vcores"}, {"name": "yarn.io/gpu", "value": 2}]
     assert yarn_nodes.gpus({"totalResource": {"resourceInformations": {"resourceInformation": resources}}}) == 2
     assert yarn_nodes.gpus({}) == 0
@@ -439,18 +437,14 @@ def test_gpus_of_a_node_are_those_that_yarn_counts() -> None:
         (["data1.data.lan", "data1.evil.lan"], ["data1.data.lan", "data1.evil.lan"]),  # drains and labels are refused
     ],
 )
-def test_a_nodemanager_of_another_domain_is_not_taken_for_a_host(
-    known: list[str], own: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_nodemanager_of_another_domain_is_not_taken_for_a_host(known, own, monkeypatch):
     monkeypatch.setattr(yarn_nodes.socket, "getfqdn", lambda: "master1.example.com")
     nodes = [{"nodeHostName": name} for name in known]
     assert [row["nodeHostName"] for row in yarn_nodes.of_host(nodes, ["data1", "10.0.0.1"])] == own
 
 
 @pytest.mark.parametrize("recorded_at", ["rm1", "rm2", None])
-def test_the_record_of_any_resourcemanager_puts_a_host_back(
-    site: Site, tmp_path: Path, recorded_at: str | None
-) -> None:
+def test_the_record_of_any_resourcemanager_puts_a_host_back(site, tmp_path, recorded_at):
     """rm1 was rebuilt, or is the first one only since."""
     role = REPOSITORY / "roles/node_maintenance"
     variables = {
@@ -517,13 +511,13 @@ class Wait:
 LEAVING, OUT = node(state="DECOMMISSIONING", containers=1, **OURS), node(state="DECOMMISSIONED", **OURS)
 
 
-def test_a_wait_says_what_it_waits_for_once_and_ends_with_yarn(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wait_says_what_it_waits_for_once_and_ends_with_yarn(monkeypatch):
     wait = Wait(monkeypatch, *[yarn(LEAVING)] * 3, "the ResourceManager restarts", yarn(OUT))
     assert wait.run("drained", seconds=600)["node"]["state"] == "DECOMMISSIONED"
     assert len(wait.lines) == 1
 
 
-def test_a_wait_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wait_has_a_limit(monkeypatch):
     wait = Wait(monkeypatch, yarn(LEAVING))
     assert "YARN must end the containers of data1 60 s after the refresh" in wait.run("drained", seconds=60)["msg"]
     assert wait.clock <= 60 + wait.module.GRACE + 1
@@ -531,13 +525,13 @@ def test_a_wait_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "must run again within 300 s, but it offers 1 of its 2 GPUs" in wait.run("running", seconds=300)["msg"]
 
 
-def test_a_resourcemanager_that_stays_silent_ends_the_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_resourcemanager_that_stays_silent_ends_the_wait(monkeypatch):
     wait = Wait(monkeypatch, yarn(LEAVING), "no answer")
     assert wait.run("drained", seconds=3600)["msg"] == "no answer"
     assert wait.clock < wait.module.PATIENCE + 60
 
 
-def test_check_mode_waits_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_check_mode_waits_for_nothing(monkeypatch):
     assert Wait(monkeypatch, yarn(node())).run("drained", check=True, seconds=3600)["node"]["name"] == "data1"
 
 
@@ -551,13 +545,11 @@ def test_check_mode_waits_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
         ("returnable", node(), False),
     ],
 )
-def test_yarn_is_refreshed_only_if_the_node_is_not_there_yet(
-    monkeypatch: pytest.MonkeyPatch, state: str, found: dict[str, Any], refresh: bool
-) -> None:
+def test_yarn_is_refreshed_only_if_the_node_is_not_there_yet(monkeypatch, state, found, refresh):
     assert Wait(monkeypatch, yarn(found)).run(state)["refresh"] is refresh
 
 
-def test_a_host_does_not_return_while_the_site_decommissions_another(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_host_does_not_return_while_the_site_decommissions_another(monkeypatch):
     """-g would change that node's time limit; without -g it would end at once."""
     wait = Wait(monkeypatch, yarn(OUT, node("data2", "DECOMMISSIONING", excluded=True)))
     assert "would reset the time limit of data2" in wait.run("returnable")["msg"]

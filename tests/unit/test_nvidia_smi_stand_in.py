@@ -18,23 +18,23 @@ def run(state: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, str(PROGRAM), *arguments], env=environment, capture_output=True, text=True)
 
 
-def test_it_answers_queries(tmp_path: Path) -> None:
+def test_it_answers_queries(tmp_path):
     completed = smi(tmp_path, "--query-gpu=index,memory.total", "--format=csv,noheader,nounits", "--id=1")
     assert completed.stdout == "1, 16280\n"
     assert smi(tmp_path, "--query-compute-apps=gpu_uuid", "--format=csv,noheader").stdout == ""
 
 
-def test_it_titles_columns_with_their_units(tmp_path: Path) -> None:
+def test_it_titles_columns_with_their_units(tmp_path):
     completed = smi(tmp_path, "--query-gpu=name,memory.total", "--format=csv", "-i", "0")
     assert completed.stdout.splitlines() == ["name, memory.total [MiB]", "Tesla P100-PCIE-16GB, 16280 MiB"]
 
 
-def test_without_gpus_it_fails_as_the_real_one(tmp_path: Path) -> None:
+def test_without_gpus_it_fails_as_the_real_one(tmp_path):
     completed = smi(tmp_path, "-L", gpus=[])
     assert (completed.returncode, completed.stdout) == (6, "No devices were found\n")
 
 
-def test_without_a_driver_it_fails_as_the_real_one(tmp_path: Path) -> None:
+def test_without_a_driver_it_fails_as_the_real_one(tmp_path):
     completed = run(tmp_path / "none", "-L")
     assert completed.returncode == 9
     assert "couldn't communicate with the NVIDIA driver" in completed.stdout
@@ -57,7 +57,7 @@ def test_without_a_driver_it_fails_as_the_real_one(tmp_path: Path) -> None:
     ],
 )
 @pytest.mark.parametrize("branch", BRANCHES)
-def test_each_branch_refuses_the_fields_of_later_ones(tmp_path: Path, branch: int, field: str, first: int) -> None:
+def test_each_branch_refuses_the_fields_of_later_ones(tmp_path, branch, field, first):
     completed = smi(tmp_path, f"--query-gpu=index,{field}", "--format=csv,noheader", driver=BRANCHES[branch])
     if branch >= first:
         assert completed.returncode == 0
@@ -77,7 +77,7 @@ REMAPPED = "--query-remapped-rows=gpu_bus_id,remapped_rows.pending"
     ],
 )
 def test_a_field_may_go_again_and_remapped_rows_have_a_switch_of_their_own_from_ampere_on(
-    tmp_path: Path, query: str, branch: int, status: int
-) -> None:
+    tmp_path, query, branch, status
+):
     completed = smi(tmp_path, query, "--format=csv,noheader", driver=BRANCHES[branch])
     assert completed.returncode == status, completed.stdout

@@ -35,7 +35,7 @@ def install(root: Path) -> tuple[Path, Path]:
     return program, link
 
 
-def test_a_component_has_its_rows_and_links_and_loses_all(root: Path) -> None:
+def test_a_component_has_its_rows_and_links_and_loses_all(root):
     assert run(root, *paths_of(root), _ansible_check_mode=True)["changed"] is True
     assert not root.exists()
     program, link = install(root)
@@ -49,7 +49,7 @@ def test_a_component_has_its_rows_and_links_and_loses_all(root: Path) -> None:
     assert run(root)["changed"] is False
 
 
-def test_a_path_that_is_no_longer_requested_goes_and_one_that_is_only_added_does_not(root: Path) -> None:
+def test_a_path_that_is_no_longer_requested_goes_and_one_that_is_only_added_does_not(root):
     program, link = install(root)
     assert run(root, str(root / "etc/a"), state="added")["changed"] is False
     assert [row["path"] for row in ledger.rows(COMPONENT, str(root), "own")] == [*paths_of(root), str(root / "etc/a")]
@@ -60,7 +60,7 @@ def test_a_path_that_is_no_longer_requested_goes_and_one_that_is_only_added_does
     assert not root.exists()
 
 
-def test_keys_of_files_and_the_receipt_stay_beside_the_rows(root: Path) -> None:
+def test_keys_of_files_and_the_receipt_stay_beside_the_rows(root):
     install(root)
     host_modules.run("file_keys", component=COMPONENT, files={str(root.parent / "a.json"): {"a": 1}}, root=str(root))
     host_modules.run("receipt", component=COMPONENT, digest="0", paths=[], state_directory=str(root / "state"))
@@ -69,7 +69,7 @@ def test_keys_of_files_and_the_receipt_stay_beside_the_rows(root: Path) -> None:
     assert ([row["kind"] for row in content["rows"]], content["digest"]) == (["file", "key"], "0")
 
 
-def test_directories_of_a_ledger_that_had_keys_alone_go(root: Path) -> None:
+def test_directories_of_a_ledger_that_had_keys_alone_go(root):
     path = root.parent / "a.json"
     path.write_text("{}")
     for files in ({str(path): {"a": 1}}, {}):
@@ -80,7 +80,7 @@ def test_directories_of_a_ledger_that_had_keys_alone_go(root: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["a file", "a directory", "a link to /opt/site/tfos-submit"])
-def test_what_this_project_did_not_create_is_refused_and_stays(root: Path, kind: str) -> None:
+def test_what_this_project_did_not_create_is_refused_and_stays(root, kind):
     path = root.parent / "usr/tfos-submit"
     if kind == "a file":
         path.write_text("of the site")
@@ -98,9 +98,7 @@ def test_what_this_project_did_not_create_is_refused_and_stays(root: Path, kind:
     assert path.is_symlink() or path.exists()
 
 
-def test_an_account_goes_and_a_place_is_known_until_the_component_goes(
-    root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_account_goes_and_a_place_is_known_until_the_component_goes(root, monkeypatch):
     """Unless they were there before: what the first run found counts, also if the directory changes."""
     commands: list[tuple[str, ...]] = []
     accounts = {"site"}
@@ -135,7 +133,7 @@ def units(root: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("call", range(4))
-def test_a_removal_that_is_killed_anywhere_continues(root: Path, monkeypatch: pytest.MonkeyPatch, call: int) -> None:
+def test_a_removal_that_is_killed_anywhere_continues(root, monkeypatch, call):
     """Units are stopped before their files go, and systemd forgets them, also if the first run was killed between two steps."""
     calls: list[tuple[str, ...]] = []
 
@@ -164,7 +162,7 @@ def test_a_removal_that_is_killed_anywhere_continues(root: Path, monkeypatch: py
     assert list((root / "state").iterdir()) == []
 
 
-def test_a_killed_installation_has_its_rows(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_killed_installation_has_its_rows(root, monkeypatch):
     def killed(path: str) -> None:
         raise Killed
 
@@ -175,14 +173,14 @@ def test_a_killed_installation_has_its_rows(root: Path, monkeypatch: pytest.Monk
     assert [row["path"] for row in ledger.rows(COMPONENT, str(root), "own")] == paths_of(root)
 
 
-def test_a_unit_that_does_not_stop_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_unit_that_does_not_stop_is_named(monkeypatch):
     answer = own_files.processes.Answer(1, "", "", False, "it ended with status 1")
     monkeypatch.setattr(own_files.processes, "run", lambda argv, seconds: answer)
     with pytest.raises(own_files.Refused, match="`systemctl disable --now a.service` must work, but it ended"):
         own_files.command("systemctl", "disable", "--now", "a.service")
 
 
-def test_own_files_of_release_0_2_are_known_by_their_names(tmp_path: Path) -> None:
+def test_own_files_of_release_0_2_are_known_by_their_names(tmp_path):
     """To be removed with earlier_records.py."""
     system, root = tmp_path / "system", tmp_path / "deeplearning"
     for path in (root / "bin/gpu-check", system / "etc/systemd/system/deeplearning-ticket-a.timer"):

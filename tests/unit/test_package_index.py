@@ -49,7 +49,7 @@ def root(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("python", HOST_PYTHONS)
-def test_pip_installs_from_the_mirror_by_hash(root: Path, tmp_path: Path, python: str) -> None:
+def test_pip_installs_from_the_mirror_by_hash(root, tmp_path, python):
     lock = "".join(
         f"{path.name.split('-')[0]}==1.0 --hash=sha256:{artifact(path)['sha256']}\n"
         for path in sorted((root / "wheels").iterdir())
@@ -74,7 +74,7 @@ def test_pip_installs_from_the_mirror_by_hash(root: Path, tmp_path: Path, python
         assert "hash" in (completed.stdout + completed.stderr).lower()
 
 
-def test_the_pages_are_the_manifests(root: Path) -> None:
+def test_the_pages_are_the_manifests(root):
     pages = {str(path.relative_to(root / "simple")) for path in (root / "simple").rglob("*.html")}
     assert pages == {"index.html"} | {f"{name}/index.html" for name in ("six", "keras-preprocessing", "ruamel-base")}
     (root / "simple/theirs").mkdir()
@@ -88,7 +88,7 @@ def test_the_pages_are_the_manifests(root: Path) -> None:
     assert [str(path.relative_to(root)) for path in root.rglob("*") if path.is_file()] == ["simple/theirs/index.html"]
 
 
-def test_a_mirror_of_an_earlier_release_gets_its_pages(root: Path) -> None:
+def test_a_mirror_of_an_earlier_release_gets_its_pages(root):
     shutil.rmtree(root / "simple")
     assert mirror_files.write_manifest([], str(root)) is True
     assert (root / "simple/six/index.html").exists()
@@ -104,7 +104,7 @@ def test_a_mirror_of_an_earlier_release_gets_its_pages(root: Path) -> None:
         ("jar-1.0.jar", None),
     ],
 )
-def test_the_project_of_a_file(name: str, project: str | None) -> None:
+def test_the_project_of_a_file(name, project):
     assert mirror_pages.project_of(name) == project
 
 
@@ -177,7 +177,7 @@ def given(index: SiteIndex, **changes: Any) -> dict[str, Any]:
     return {"mirror_url": index.url, "mirror_ca": index.ca, "mirror_login": LOGIN, **changes}
 
 
-def test_an_environment_is_installed_from_a_sites_index_with_a_login(site: Site, index: SiteIndex) -> None:
+def test_an_environment_is_installed_from_a_sites_index_with_a_login(site, index):
     for component in site.lines:
         assert site.install(component, **given(index))["changed"] is True
     site.seal()
@@ -195,21 +195,19 @@ def test_an_environment_is_installed_from_a_sites_index_with_a_login(site: Site,
         ({"mirror_ca": None}, "(?i)certificate"),
     ],
 )
-def test_what_is_wrong_with_an_index_is_a_sentence_without_the_password(
-    site: Site, index: SiteIndex, changes: dict[str, Any], words: str
-) -> None:
+def test_what_is_wrong_with_an_index_is_a_sentence_without_the_password(site, index, changes, words):
     with pytest.raises(Refused, match=words) as error:
         site.install("pip", **given(index, **changes))
     assert "can/ary" not in str(error.value)
     assert not site.path.exists()
 
 
-def test_a_password_is_not_sent_without_https(site: Site, index: SiteIndex) -> None:
+def test_a_password_is_not_sent_without_https(site, index):
     with pytest.raises(Refused, match="must begin with https://"):
         site.install("pip", **given(index, mirror_url=index.url.replace("https://", "http://")))
 
 
-def test_all_files_that_an_index_lacks_are_named(site: Site, index: SiteIndex) -> None:
+def test_all_files_that_an_index_lacks_are_named(site, index):
     site.install("pip", **given(index))
     for name in [name for name in index.handler.files if name.startswith(("six", "tensorflow"))]:
         del index.handler.files[name]
@@ -217,13 +215,13 @@ def test_all_files_that_an_index_lacks_are_named(site: Site, index: SiteIndex) -
         site.install("tensorflow", **given(index))
 
 
-def test_links_to_another_server_are_refused_before_the_login_goes_there(site: Site, index: SiteIndex) -> None:
+def test_links_to_another_server_are_refused_before_the_login_goes_there(site, index):
     index.handler.elsewhere = "https://files.example.com/a/b/"
     with pytest.raises(Refused, match=r"must have the files itself, but .*of another server \(files\.example\.com\)"):
         site.install("pip", **given(index))
 
 
-def test_the_module_shows_no_password(site: Site, index: SiteIndex) -> None:
+def test_the_module_shows_no_password(site, index):
     login = {"user": LOGIN["user"], "password": "wrong-canary"}
     arguments = given(index, mirror_login=login)
     result = run("locked_packages", environment=str(site.path), component="pip", lock=site.section("pip"), **arguments)
@@ -242,7 +240,7 @@ print(b"six-1.0" in page.getvalue())
 
 
 @pytest.mark.parametrize("python", HOST_PYTHONS)
-def test_the_pythons_of_hosts_send_the_login(index: SiteIndex, python: str) -> None:
+def test_the_pythons_of_hosts_send_the_login(index, python):
     index.handler.files["six-1.0.tar.gz"] = b"six"
     url = f"{index.url}/six/".replace("127.0.0.1", "localhost")
     command = [python, "-B", "-c", AS_ON_A_HOST + PAGE, UTILITIES, url, index.ca, *LOGIN.values()]
@@ -261,7 +259,7 @@ def other_variables(monkeypatch: pytest.MonkeyPatch, certificates: Path) -> None
 
 
 @pytest.mark.usefixtures("other_variables")
-def test_the_role_asks_a_sites_index_for_every_wheel(site: Site, index: SiteIndex) -> None:
+def test_the_role_asks_a_sites_index_for_every_wheel(site, index):
     """As state `served` of mirror_artifacts, with files/ on another server."""
     artifacts = [artifact_of(name, content) for name, content in index.handler.files.items()]
     address = served_index.with_login(index.url, LOGIN)
@@ -287,14 +285,12 @@ def asked(site: Site, index: SiteIndex, **changes: Any) -> dict[str, Any]:
 
 
 @pytest.mark.usefixtures("other_variables")
-def test_the_module_trusts_the_ca_of_the_hosts(site: Site, index: SiteIndex) -> None:
+def test_the_module_trusts_the_ca_of_the_hosts(site, index):
     assert asked(site, index).get("msg") is None
 
 
 @pytest.mark.parametrize("ca", [None, "other.ca"])
-def test_an_index_whose_certificate_hosts_would_not_trust_is_named_with_the_input(
-    site: Site, index: SiteIndex, certificates: Path, ca: str | None
-) -> None:
+def test_an_index_whose_certificate_hosts_would_not_trust_is_named_with_the_input(site, index, certificates, ca):
     """Also if the downloads' own CA, SSL_CERT_FILE, would trust it."""
     if ca:
         authority(certificates, "other")
@@ -306,9 +302,7 @@ def test_an_index_whose_certificate_hosts_would_not_trust_is_named_with_the_inpu
 
 
 @pytest.mark.parametrize("content", [None, "no certificate"])
-def test_a_ca_that_cannot_be_read_is_a_sentence(
-    site: Site, index: SiteIndex, tmp_path: Path, content: str | None
-) -> None:
+def test_a_ca_that_cannot_be_read_is_a_sentence(site, index, tmp_path, content):
     path = tmp_path / "site-ca.pem"
     if content:
         path.write_text(content)
@@ -316,7 +310,7 @@ def test_a_ca_that_cannot_be_read_is_a_sentence(
     assert f"{path} must be a file with certificates in PEM format on this host" in result["msg"]
 
 
-def test_a_page_is_read_however_it_is_written() -> None:
+def test_a_page_is_read_however_it_is_written():
     page = "<A rel=x HREF = '../f/a-1.whl?x=1&amp;y=2#sha256=0'>a</A> <a href=\"b%2B1.whl\">b</a>"
     assert mirror_source.linked(page, "https://host/simple/a/") == {
         "a-1.whl": "https://host/simple/f/a-1.whl?x=1&y=2",

@@ -49,7 +49,7 @@ def yum() -> ModuleType:
     return module
 
 
-def test_with_a_list_of_the_site_every_other_repository_is_listed_too_but_those_of_this_project() -> None:
+def test_with_a_list_of_the_site_every_other_repository_is_listed_too_but_those_of_this_project():
     names = ("baseos", "epel", "deeplearning-cuda")
     repositories = [SimpleNamespace(id=name, repofile="", gpgcheck=True) for name in names]
     assert info.unsigned(repositories) == []
@@ -58,9 +58,7 @@ def test_with_a_list_of_the_site_every_other_repository_is_listed_too_but_those_
 
 
 @pytest.mark.parametrize("manager", ["dnf", "yum"])
-def test_enabled_repositories_without_a_check_are_listed_with_their_files(
-    manager: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_enabled_repositories_without_a_check_are_listed_with_their_files(manager, monkeypatch):
     bindings = {"dnf": dnf, "yum": yum}[manager]()
     monkeypatch.setitem(sys.modules, manager, bindings)
     repositories = info.unsigned({"dnf": info.enabled_in_dnf, "yum": info.enabled_in_yum}[manager]())

@@ -17,7 +17,7 @@ RPM = "dkms-3.1.8-1.el9.noarch.rpm"
 REQUEST = {"packages": ["dkms"], "repositories": [{"url": URL, "key": "text"}]}
 
 
-def test_sets_that_can_be_made() -> None:
+def test_sets_that_can_be_made():
     second = {**SET, "name": "el8-575", "repositories": {URL: "keys/nvidia.asc", "http://mirror/epel": "keys/epel.asc"}}
     assert package_sets_problem([], "external") == ""
     assert package_sets_problem([SET, second], "fetch") == ""
@@ -39,7 +39,7 @@ def test_sets_that_can_be_made() -> None:
         ([{**SET, "repositories": {URL: None}}], "fetch", "must have the file of the key"),
     ],
 )
-def test_sets_that_are_refused(sets: list[dict[str, Any]], mode: str, words: str) -> None:
+def test_sets_that_are_refused(sets, mode, words):
     problem = package_sets_problem(sets, mode)
     assert words in problem
     assert "canary" not in problem
@@ -68,13 +68,13 @@ def made(root: Path, name: str = "el9") -> Path:
         (lambda place: (place / "repodata/repomd.xml").unlink(), "its metadata is missing"),
     ],
 )
-def test_a_set_is_made_again_where_a_byte_of_it_is_not_as_it_was(tmp_path: Path, damage: Any, words: str) -> None:
+def test_a_set_is_made_again_where_a_byte_of_it_is_not_as_it_was(tmp_path, damage, words):
     place = made(tmp_path)
     damage(place)
     assert package_sets.difference(str(place), REQUEST) == words
 
 
-def test_a_package_is_taken_from_the_served_set_only_with_the_bytes_of_the_metadata(tmp_path: Path) -> None:
+def test_a_package_is_taken_from_the_served_set_only_with_the_bytes_of_the_metadata(tmp_path):
     """dnf would write another package of that name into the file that hosts are reading."""
     place = made(tmp_path)
     draft = tmp_path / "draft"
@@ -89,13 +89,13 @@ def test_a_package_is_taken_from_the_served_set_only_with_the_bytes_of_the_metad
     assert (draft / "dkms-3.1.8-1.el9.noarch.rpm").samefile(place / "dkms-3.1.8-1.el9.noarch.rpm")
 
 
-def test_other_inputs_make_another_set(tmp_path: Path) -> None:
+def test_other_inputs_make_another_set(tmp_path):
     place = made(tmp_path)
     other_key = {**REQUEST, "repositories": [{"url": URL, "key": "another text"}]}
     assert package_sets.difference(str(place), other_key) == "it was made of other inputs"
 
 
-def test_a_removal_takes_sets_and_what_a_killed_run_left_and_nothing_else(tmp_path: Path) -> None:
+def test_a_removal_takes_sets_and_what_a_killed_run_left_and_nothing_else(tmp_path):
     made(tmp_path)
     (tmp_path / "rpm" / "el8").mkdir()
     (tmp_path / "rpm" / "el8" / "site.rpm").write_bytes(b"the site's")
@@ -110,7 +110,7 @@ def test_a_removal_takes_sets_and_what_a_killed_run_left_and_nothing_else(tmp_pa
     assert not list(tmp_path.glob("rpm/.*"))
 
 
-def test_a_removal_that_was_killed_continues(tmp_path: Path) -> None:
+def test_a_removal_that_was_killed_continues(tmp_path):
     place = made(tmp_path)
     next(place.glob("*.rpm")).unlink()
     mirror_removal.remove(str(tmp_path), keep_root=False)

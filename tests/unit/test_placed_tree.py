@@ -3,7 +3,6 @@
 import os
 import subprocess
 import tarfile
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from unittest.mock import ANY
@@ -27,7 +26,7 @@ def names(folder: Path) -> list[str]:
     return sorted(entry.name for entry in folder.iterdir())
 
 
-def test_the_content_gets_the_name_with_a_mark_and_the_older_directory(tmp_path: Path) -> None:
+def test_the_content_gets_the_name_with_a_mark_and_the_older_directory(tmp_path):
     place = tmp_path / "usr" / "cuda-12.2" / "cudnn-8.9.7"
     placed_tree.unpack(archive(tmp_path, "new", "lib/libcudnn.so.8", "include/cudnn.h"), str(place), "aa", run)
     assert names(place) == [".deeplearning.json", "include", "lib", "lib64"]
@@ -40,7 +39,7 @@ def test_the_content_gets_the_name_with_a_mark_and_the_older_directory(tmp_path:
     assert names(place.parent) == ["cudnn-8.9.7"]
 
 
-def test_every_file_is_on_the_disk_before_the_mark_and_the_name(tmp_path: Path, disk_events: list[str]) -> None:
+def test_every_file_is_on_the_disk_before_the_mark_and_the_name(tmp_path, disk_events):
     """What a power failure leaves: a mark only beside complete libraries, and the name only with the mark."""
     archive_path = archive(tmp_path, "new", "lib/libcudnn.so.8", "include/cudnn.h")
     placed_tree.unpack(archive_path, str(tmp_path / "cudnn-8"), "aa", run)
@@ -50,7 +49,7 @@ def test_every_file_is_on_the_disk_before_the_mark_and_the_name(tmp_path: Path, 
     assert [event.partition(".new-")[0] for event in disk_events[-len(last_events) :]] == last_events
 
 
-def test_an_archive_with_lib64_keeps_it(tmp_path: Path) -> None:
+def test_an_archive_with_lib64_keeps_it(tmp_path):
     place = tmp_path / "place"
     placed_tree.unpack(archive(tmp_path, "old", "lib64/libcudnn.so.6"), str(place), "aa", run)
     assert not (place / "lib64").is_symlink()
@@ -68,14 +67,14 @@ def has_the_first(place: Path) -> bool:
     return names(place.parent) == ["place"] and placed_tree.is_whole(str(place), "aa")
 
 
-def test_another_archive_of_the_same_version_replaces_the_first(tmp_path: Path, place: Path) -> None:
+def test_another_archive_of_the_same_version_replaces_the_first(tmp_path, place):
     placed_tree.unpack(archive(tmp_path, "second", "lib64/b"), str(place), "bb", run)
     assert names(place / "lib64") == ["b"]
     assert placed_tree.is_whole(str(place), "bb")
     assert names(place.parent) == ["place"]
 
 
-def test_what_a_killed_run_left_is_no_obstacle(tmp_path: Path) -> None:
+def test_what_a_killed_run_left_is_no_obstacle(tmp_path):
     place = tmp_path / "here" / "place"
     for name in ("place.new", "place.old"):
         (place.parent / name).mkdir(parents=True)
@@ -85,7 +84,7 @@ def test_what_a_killed_run_left_is_no_obstacle(tmp_path: Path) -> None:
     assert names(place) == [".deeplearning.json", "lib64"]
 
 
-def test_an_archive_that_tar_cannot_read_leaves_everything_as_it_was(tmp_path: Path, place: Path) -> None:
+def test_an_archive_that_tar_cannot_read_leaves_everything_as_it_was(tmp_path, place):
     archive_file = tmp_path / "broken.tar.gz"
     archive_file.write_bytes(b"no archive")
     with pytest.raises(OSError, match="tar ended with status 2"):
@@ -93,7 +92,7 @@ def test_an_archive_that_tar_cannot_read_leaves_everything_as_it_was(tmp_path: P
     assert has_the_first(place)
 
 
-def test_a_failure_leaves_no_directory_that_was_not_there(tmp_path: Path) -> None:
+def test_a_failure_leaves_no_directory_that_was_not_there(tmp_path):
     place = tmp_path / "usr" / "cuda-8.0" / "cudnn-6"
     (tmp_path / "usr").mkdir()
     with pytest.raises(OSError, match="No space left on device"):
@@ -101,9 +100,7 @@ def test_a_failure_leaves_no_directory_that_was_not_there(tmp_path: Path) -> Non
     assert names(tmp_path / "usr") == []
 
 
-def test_when_the_last_rename_fails_the_old_content_comes_back(
-    tmp_path: Path, place: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_when_the_last_rename_fails_the_old_content_comes_back(tmp_path, place, monkeypatch):
     second, rename = archive(tmp_path, "second", "lib64/b"), os.rename
 
     def fails_once(source: str, target: str) -> None:
@@ -117,7 +114,7 @@ def test_when_the_last_rename_fails_the_old_content_comes_back(
     assert has_the_first(place)
 
 
-def test_an_archive_of_another_version_is_refused_and_what_was_there_stays(tmp_path: Path, place: Path) -> None:
+def test_an_archive_of_another_version_is_refused_and_what_was_there_stays(tmp_path, place):
     pattern = "lib*/libcudnn.so.8.9.7"
     right = archive(tmp_path, "right", "lib/libcudnn.so.8.9.7")
     placed_tree.unpack(right, str(place), "aa", run, [pattern])
@@ -127,7 +124,7 @@ def test_an_archive_of_another_version_is_refused_and_what_was_there_stays(tmp_p
     assert has_the_first(place)
 
 
-def test_a_host_without_the_program_that_unpacks_is_told_which(tmp_path: Path) -> None:
+def test_a_host_without_the_program_that_unpacks_is_told_which(tmp_path):
     text = "tar (child): xz: Cannot exec: No such file or directory\ntar (child): Error is not recoverable: exiting now"
     with pytest.raises(OSError, match="tar requires xz for this archive, but the host lacks it: install it"):
         placed_tree.unpack("x", str(tmp_path / "here" / "place"), "aa", lambda argv: (2, "", text))
@@ -150,7 +147,7 @@ def spark(tmp_path: Path) -> dict[str, Any]:
     return {**inputs, **content, "url": Path(path).as_uri(), "sha256": whole_files.sha256_of(path)}
 
 
-def test_a_home_has_sparks_layout(spark: dict[str, Any]) -> None:
+def test_a_home_has_sparks_layout(spark):
     assert host_modules.run("placed_tree", **spark)["changed"]
     home = Path(spark["path"])
     files = sorted(str(path.relative_to(home)) for path in home.rglob("*") if path.is_file())
@@ -159,7 +156,7 @@ def test_a_home_has_sparks_layout(spark: dict[str, Any]) -> None:
     assert host_modules.run("placed_tree", **spark) == {"changed": False, "complete": True, "invocation": ANY}
 
 
-def test_downloads_of_killed_runs_are_removed(spark: dict[str, Any]) -> None:
+def test_downloads_of_killed_runs_are_removed(spark):
     downloads, running_download = Path(spark["downloads"]), f"pyspark-9.tar.gz-{os.getpid()}"
     downloads.mkdir()
     for name in ("pyspark-9.tar.gz-99999999", "pyspark-9.tar.gz-99999999.part-99999999", running_download, "cuda.run"):
@@ -170,7 +167,7 @@ def test_downloads_of_killed_runs_are_removed(spark: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("damage", [Path.unlink, lambda path: os.truncate(path, 0)], ids=["missing", "power failure"])
 @pytest.mark.parametrize("name", ["bin/spark-submit", "jars/spark-core.jar", ".deeplearning.json"])
-def test_a_damaged_home_is_seen_and_rebuilt(spark: dict[str, Any], name: str, damage: Callable[[Path], None]) -> None:
+def test_a_damaged_home_is_seen_and_rebuilt(spark, name, damage):
     host_modules.run("placed_tree", **spark)
     path = Path(spark["path"]) / name
     damage(path)
@@ -179,7 +176,7 @@ def test_a_damaged_home_is_seen_and_rebuilt(spark: dict[str, Any], name: str, da
     assert names(path.parents[name.count("/") + 1]) == ["pyspark-9"]
 
 
-def test_a_file_that_is_no_pyspark_leaves_the_old_home_in_place(tmp_path: Path, spark: dict[str, Any]) -> None:
+def test_a_file_that_is_no_pyspark_leaves_the_old_home_in_place(tmp_path, spark):
     host_modules.run("placed_tree", **spark)
     path = archive(tmp_path, "other", "README")
     other = {"url": Path(path).as_uri(), "sha256": whole_files.sha256_of(path)}
@@ -188,7 +185,7 @@ def test_a_file_that_is_no_pyspark_leaves_the_old_home_in_place(tmp_path: Path, 
     assert placed_tree.is_whole(spark["path"], spark["sha256"])
 
 
-def test_a_member_cannot_leave_the_directory(tmp_path: Path) -> None:
+def test_a_member_cannot_leave_the_directory(tmp_path):
     path = tmp_path / "evil.tar.gz"
     with tarfile.open(path, "w:gz") as bundle:
         for name in ("top/lib/a", "top/lib/../../../evil", "/top/evil"):

@@ -5,7 +5,6 @@ import runpy
 import subprocess
 from pathlib import Path
 
-import pytest
 from gpu_check.cli import QUESTIONS
 
 from hadoop_dl.hosts import host_script, verify
@@ -15,7 +14,7 @@ COMPUTING |= {f"tensorflow_computes_on_{where}" for where in ("cpu", "gpu")}
 INFRA = Path(__file__).resolve().parents[2] / "tests/infra"
 
 
-def test_every_question_of_gpu_check_is_a_test_of_the_suite(request: pytest.FixtureRequest) -> None:
+def test_every_question_of_gpu_check_is_a_test_of_the_suite(request):
     for marker in ("part", "stack_has"):
         request.config.addinivalue_line("markers", marker)  # as the suite's own conftest does
     tests = {name for name in runpy.run_path(str(INFRA / "test_gpus.py")) if name.startswith("test_")}
@@ -25,7 +24,7 @@ def test_every_question_of_gpu_check_is_a_test_of_the_suite(request: pytest.Fixt
     assert len(tests) == len(QUESTIONS), "those that compute have names of their own"
 
 
-def test_the_packed_probe_asks_every_question_and_a_failure_has_its_sentence(tmp_path: Path) -> None:
+def test_the_packed_probe_asks_every_question_and_a_failure_has_its_sentence(tmp_path):
     """What it prints about this machine, which promises a GPU that it does not have."""
     script = verify.probe_script({"environment": str(tmp_path), "gpu_count": 1})
     completed = subprocess.run(["sh", "-c", host_script.command()], input=script, capture_output=True, text=True)
@@ -36,6 +35,6 @@ def test_the_packed_probe_asks_every_question_and_a_failure_has_its_sentence(tmp
     assert "nvidia-smi" in results["driver_runs"]["message"]
 
 
-def test_it_fits_into_the_argument_of_one_command() -> None:
+def test_it_fits_into_the_argument_of_one_command():
     script = verify.probe_script({"environment": "/opt/deeplearning/current", "gpu_count": 1})
     assert len(host_script.one_command(script)) < 120 * 1024  # of 128 KiB; sudo and its shell need some

@@ -36,7 +36,7 @@ def ask(python: str, expression: str) -> tuple[Any, float]:
     return value, seconds
 
 
-def test_the_answer_has_status_output_and_cause(python: str) -> None:
+def test_the_answer_has_status_output_and_cause(python):
     value, _ = ask(python, "p.run(['/bin/sh', '-c', 'echo out; echo said >&2; exit 3'], 30)")
     assert value == [3, "out", "said", False, "/bin/sh -c echo out; echo said >&2; exit 3 ended with status 3: said"]
     assert ask(python, "p.run(['/bin/pwd'], 30)")[0] == [0, "/", "", False, None]
@@ -44,7 +44,7 @@ def test_the_answer_has_status_output_and_cause(python: str) -> None:
     assert value == [127, "", "", False, "/no/such/program cannot be run: No such file or directory"]
 
 
-def test_a_program_that_does_not_end_is_ended_with_its_children(python: str, tmp_path: Path) -> None:
+def test_a_program_that_does_not_end_is_ended_with_its_children(python, tmp_path):
     pid = tmp_path / "pid"
     value, seconds = ask(python, f"p.run(['/bin/sh', '-c', 'echo begun; sleep 60 & echo $! > {pid}; wait'], 3)")
     assert value[:2] == [None, "begun"]
@@ -58,32 +58,32 @@ def test_a_program_that_does_not_end_is_ended_with_its_children(python: str, tmp
         time.sleep(0.05)
 
 
-def test_a_child_that_keeps_the_pipe_open_holds_nobody(python: str) -> None:
+def test_a_child_that_keeps_the_pipe_open_holds_nobody(python):
     value, seconds = ask(python, "p.run(['/bin/sh', '-c', 'echo done; sleep 60 & exit 0'], 30)")
     assert value == [0, "done", "", False, None]
     assert seconds < 20
 
 
-def test_a_child_in_a_session_of_its_own_holds_nobody(python: str) -> None:
+def test_a_child_in_a_session_of_its_own_holds_nobody(python):
     """As a program in the kernel's D state: the signal does not end what holds the pipe."""
     value, seconds = ask(python, "p.run(['/bin/sh', '-c', 'setsid sleep 40 & sleep 60'], 0.5)")
     assert value[0] is None
     assert seconds < 20
 
 
-def test_a_program_is_read_without_a_thread(python: str) -> None:
+def test_a_program_is_read_without_a_thread(python):
     """A child that is forked while a thread ends may wait for a lock of the C library forever."""
     statement = "setattr(__import__('threading').Thread, 'start', None)"
     assert ask(python, f"{statement} or p.run(['/bin/echo', 'out'], 30)")[0][:2] == [0, "out"]
 
 
-def test_an_endless_output_keeps_a_bounded_memory(python: str) -> None:
+def test_an_endless_output_keeps_a_bounded_memory(python):
     value, seconds = ask(python, "len(p.run(['/bin/cat', '/dev/zero'], 1).output) <= p.LARGEST + p.CHUNK")
     assert value is True
     assert seconds < 20
 
 
-def test_a_question_that_hangs_is_abandoned(python: str) -> None:
+def test_a_question_that_hangs_is_abandoned(python):
     """As statvfs on a dead NFS server: a child asks, and its standard output is not that of the one who waits."""
     statements = (
         "import time\n"
@@ -95,12 +95,12 @@ def test_a_question_that_hangs_is_abandoned(python: str) -> None:
     assert time.monotonic() - start < 20
 
 
-def test_a_failure_in_a_child_is_reported_to_the_parent() -> None:
+def test_a_failure_in_a_child_is_reported_to_the_parent():
     with pytest.raises(RuntimeError, match="ZeroDivisionError"):
         processes.limited(lambda: 1 // 0, 30)
 
 
-def test_a_child_that_crashes_is_a_failure_with_its_signal(python: str) -> None:
+def test_a_child_that_crashes_is_a_failure_with_its_signal(python):
     """As a library of a driver that does not fit its module."""
     statements = (
         "import os\n"
@@ -110,7 +110,7 @@ def test_a_child_that_crashes_is_a_failure_with_its_signal(python: str) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="gives a program to another user")
-def test_root_runs_the_programs_of_others_as_their_owner(tmp_path: Path) -> None:
+def test_root_runs_the_programs_of_others_as_their_owner(tmp_path):
     program = tmp_path / "hadoop"
     program.write_text("#!/bin/sh\nid -u\n")
     program.chmod(0o755)

@@ -43,7 +43,7 @@ def ask_suite(directory: Path, *arguments: str | Path, **environment: str) -> su
 
 
 @pytest.mark.parametrize(("name", "python"), PAIRS)
-def test_a_version_is_looked_up_under_the_name_that_the_lock_installs(name: str, python: str) -> None:
+def test_a_version_is_looked_up_under_the_name_that_the_lock_installs(name, python):
     stack = load_stack(name).data
     expected = {part: stack[part] for part in ("tensorflow", *PARTS) if part in stack_parts(stack)}
     if stack["tensorflow_source"] == "built":  # its wheel comes from the build host and not from an index
@@ -53,7 +53,7 @@ def test_a_version_is_looked_up_under_the_name_that_the_lock_installs(name: str,
 
 
 @pytest.mark.parametrize("name", STACKS)
-def test_parts_that_are_not_in_the_lock_are_not_asked_for(name: str) -> None:
+def test_parts_that_are_not_in_the_lock_are_not_asked_for(name):
     locked_parts = {part for part in PARTS if distribution({}, part) in locked(name)}
     assert stack_parts(load_stack(name).data) & set(PARTS) == locked_parts
     assert ("kafka" in stack_parts(load_stack(name).data)) == ("kafka-python" in locked(name))
@@ -88,7 +88,7 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, list[str]]:
 
 @pytest.mark.parametrize("name", STACKS)
 @pytest.mark.parametrize("kind", ["data", "edge"])
-def test_only_what_the_stack_has_is_asked(asked: Mapping[str, list[str]], name: str, kind: str) -> None:
+def test_only_what_the_stack_has_is_asked(asked, name, kind):
     stack, questions = load_stack(name).data, asked[f"{kind}-{name}"]
     imported = {text.rpartition("-")[2] for text in questions if text.startswith("test_it_can_be_imported")}
     assert imported == {"tensorflow"} | {part for part in (*PARTS, "kafka") if stack.get(part)}
@@ -99,7 +99,7 @@ def test_only_what_the_stack_has_is_asked(asked: Mapping[str, list[str]], name: 
 
 
 @pytest.mark.parametrize("name", STACKS)
-def test_a_stack_for_the_cpu_is_not_asked_for_the_gpus_of_its_host(asked: Mapping[str, list[str]], name: str) -> None:
+def test_a_stack_for_the_cpu_is_not_asked_for_the_gpus_of_its_host(asked, name):
     questions = asked[f"gpus-{name}"]
     assert ("test_tensorflow_sees_every_gpu" in questions) == ("cuda" in load_stack(name).data)
     assert ("test_tensorflow_convolves_on_the_first_gpu" in questions) == ("cuda" in load_stack(name).data)
@@ -107,7 +107,7 @@ def test_a_stack_for_the_cpu_is_not_asked_for_the_gpus_of_its_host(asked: Mappin
     assert "test_cuda_computes_on_every_gpu" in questions
 
 
-def test_a_namenode_that_does_not_answer_is_named(tmp_path: Path) -> None:
+def test_a_namenode_that_does_not_answer_is_named(tmp_path):
     """What libhdfs and `hdfs dfs` said on an edge node of a cluster whose NameNode was stopped."""
     error = "hdfs dfs -test -f hdfs://m:8020/spark.zip ended with status 1: test: Call From e to m:8020 failed: Connection refused"
     home = "/opt/deeplearning/spark/pyspark-3.0.3"
@@ -150,9 +150,7 @@ OF_YARN: dict[str, tuple[str, int, int, str, dict[str, str]]] = {
 
 
 @pytest.mark.parametrize(("default", "root"), [("hdfs://one", "hdfs://one/"), ("maprfs:///", "/mapr/one/")])
-def test_the_root_of_the_file_system_is_listed_where_tensorflow_reads_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, default: str, root: str
-) -> None:
+def test_the_root_of_the_file_system_is_listed_where_tensorflow_reads_it(tmp_path, monkeypatch, default, root):
     write_settings(tmp_path / "core-site.xml", {"fs.defaultFS": default})
     (tmp_path / "clusters").write_text("one secure=true n1:7222\n", "utf-8")
     gfile = SimpleNamespace(listdir=lambda path: [path])
@@ -164,9 +162,7 @@ def test_the_root_of_the_file_system_is_listed_where_tensorflow_reads_it(
 
 
 @pytest.mark.parametrize(("name", "offered", "promised", "label", "failures"), OF_YARN.values(), ids=OF_YARN)
-def test_yarn_is_asked_for_the_gpus_of_the_host(
-    tmp_path: Path, name: str, offered: int, promised: int, label: str, failures: Mapping[str, str]
-) -> None:
+def test_yarn_is_asked_for_the_gpus_of_the_host(tmp_path, name, offered, promised, label, failures):
     answers = {part: json.loads((ANSWERS / f"{part}.json").read_text(encoding="utf-8")) for part in ("nodes", "info")}
     resources = answers["nodes"]["nodes"]["node"][1]["totalResource"]["resourceInformations"]["resourceInformation"]
     resources.append({"name": "yarn.io/gpu", "resourceType": "COUNTABLE", "units": "", "value": offered})
@@ -180,7 +176,7 @@ def test_yarn_is_asked_for_the_gpus_of_the_host(
     assert all(words in outcomes[test][1] for test, words in failures.items()), outcomes
 
 
-def test_a_nodemanager_that_does_not_report_is_named(tmp_path: Path) -> None:
+def test_a_nodemanager_that_does_not_report_is_named(tmp_path):
     answers = {part: json.loads((ANSWERS / f"{part}.json").read_text(encoding="utf-8")) for part in ("nodes", "info")}
     answers["nodes"]["nodes"]["node"][1]["healthReport"] = "Healthy"  # RMNodeImpl's word for it
     with serving(lambda path: answers["nodes" if "/nodes" in path else "info"], tmp_path):
@@ -189,7 +185,7 @@ def test_a_nodemanager_that_does_not_report_is_named(tmp_path: Path) -> None:
     assert "The NodeManager of data2 should report to the ResourceManager, but has not since" in outcomes[RUNS][1]
 
 
-def test_a_resourcemanager_that_does_not_answer_is_named(tmp_path: Path) -> None:
+def test_a_resourcemanager_that_does_not_answer_is_named(tmp_path):
     outcomes = suite_about_yarn(tmp_path, {"conf_dir": str(tmp_path), "gpus": 1, "names": ["d"], "label": ""})
     sentence = "The ResourceManager should answer at its web address, but: yarn-site.xml names none"
     assert outcomes[OFFERS] == (verify.FAILED, sentence)
@@ -268,13 +264,13 @@ def answers(tmp_path: Path, tensorflow: str, distributions: tuple[str, ...] = ()
 
 
 @pytest.mark.parametrize("tensorflow", [GRAPH, EAGER], ids=["1.4", "2.21"])
-def test_tensorflow_is_asked_in_the_words_of_its_version(tmp_path: Path, tensorflow: str) -> None:
+def test_tensorflow_is_asked_in_the_words_of_its_version(tmp_path, tensorflow):
     (tmp_path / "tensorflow_io.py").touch()
     answer = answers(tmp_path, tensorflow)
     assert answer["product"] == {"name": "product", "value": [[22.0, 28.0], [49.0, 64.0]], "error": None}
     assert [entry.rstrip("/") for entry in answer["hdfs"]["value"]] == ["tmp", "user"]
 
 
-def test_the_name_of_a_distribution_is_compared_as_the_index_writes_it(tmp_path: Path) -> None:
+def test_the_name_of_a_distribution_is_compared_as_the_index_writes_it(tmp_path):
     """tensorflow-cpu 2.21.0 names itself tensorflow_cpu in its metadata, earlier releases tensorflow-cpu."""
     assert answers(tmp_path, EAGER, ("tensorflow_cpu",))["versions"]["value"]["tensorflow-cpu"] == "2.21.0"

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from recorded_plan import Json, make_plan, planned, recorded
+from recorded_plan import make_plan, planned, recorded
 
 from hadoop_dl.plan import model as plan_model
 
@@ -14,5 +14,5 @@ def made() -> plan_model.Plan:
 
 
 @pytest.mark.parametrize("entry", recorded(), ids=lambda entry: str(entry["host"]))
-def test_a_host_of_recorded_facts_gets_the_recorded_plan(entry: Json, made: plan_model.Plan) -> None:
+def test_a_host_of_recorded_facts_gets_the_recorded_plan(entry, made):
     assert json.loads(json.dumps(planned(made, entry["host"]))) == entry["planned"]

@@ -13,7 +13,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return with_changes(tmp_path_factory.mktemp("release") / "tree")
 
 
-def test_a_tree_with_changes_is_refused(tree: Path, tmp_path: Path) -> None:
+def test_a_tree_with_changes_is_refused(tree, tmp_path):
     work_tree = clone(tree, tmp_path / "tree")
     (work_tree / "site.yml").write_text("---\n[]\n", encoding="utf-8")
     (work_tree / "new").touch()
@@ -22,7 +22,7 @@ def test_a_tree_with_changes_is_refused(tree: Path, tmp_path: Path) -> None:
     assert not (tmp_path / "output").exists()
 
 
-def test_a_version_without_its_section_of_the_changelog_is_refused(tree: Path, tmp_path: Path) -> None:
+def test_a_version_without_its_section_of_the_changelog_is_refused(tree, tmp_path):
     work_tree = clone(tree, tmp_path / "tree")
     project = (work_tree / "pyproject.toml").read_text(encoding="utf-8")
     (work_tree / "pyproject.toml").write_text(release.VERSION.sub('version = "99.0.0"', project), encoding="utf-8")

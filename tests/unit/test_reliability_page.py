@@ -16,7 +16,7 @@ def exists(reference: str) -> bool:
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_every_part_with_faults_names_tests_that_exist(page: str) -> None:
+def test_every_part_with_faults_names_tests_that_exist(page):
     parts = re.split(r"(?m)^## ", (REPOSITORY / page).read_text(encoding="utf-8"))
     for part in (part for part in parts if "\n- **" in part):
         named = re.search(r"(?ms)^Tests: (.+?)\.$", part)

@@ -61,7 +61,7 @@ def remove(root: Path, **arguments: Any) -> dict[str, Any]:
     return run("remove_environments", root=str(root), **arguments)
 
 
-def test_nothing_of_the_environments_is_left_and_what_is_not_ours_stays(root: Path) -> None:
+def test_nothing_of_the_environments_is_left_and_what_is_not_ours_stays(root):
     (root / "site.txt").write_text("keep")
     (root / "envs" / "conda").mkdir()
     (root / "etc" / "gpu-check.json").write_text("{}")
@@ -74,7 +74,7 @@ def test_nothing_of_the_environments_is_left_and_what_is_not_ours_stays(root: Pa
     assert remove(root)["changed"] is False
 
 
-def test_spark_hadoop_and_jars_go_by_their_rows_and_what_is_beside_them_stays(root: Path) -> None:
+def test_spark_hadoop_and_jars_go_by_their_rows_and_what_is_beside_them_stays(root):
     for name in ("spark/site.txt", "jars/mysql-connector.jar"):
         (root / name).write_text("keep")
     (root / "spark/pyspark-3.0.3.new-7").mkdir()
@@ -87,7 +87,7 @@ def test_spark_hadoop_and_jars_go_by_their_rows_and_what_is_beside_them_stays(ro
     assert not (root / "hadoop").exists()
 
 
-def test_check_mode_names_every_path_and_removes_none(root: Path) -> None:
+def test_check_mode_names_every_path_and_removes_none(root):
     before = listing(root)
     result = remove(root, _ansible_check_mode=True)
     assert result["changed"] is True
@@ -95,7 +95,7 @@ def test_check_mode_names_every_path_and_removes_none(root: Path) -> None:
     assert listing(root) == before
 
 
-def test_a_removal_that_is_killed_anywhere_continues(root: Path) -> None:
+def test_a_removal_that_is_killed_anywhere_continues(root):
     """Each path that goes, in its order, is where a run may have been killed."""
     paths = remove(root, _ansible_check_mode=True)["removed"]
     for index, target in enumerate(map(Path, paths)):
@@ -117,7 +117,7 @@ def test_a_removal_that_is_killed_anywhere_continues(root: Path) -> None:
         assert removal_reader.Removal(str(copy)).environments() == []
 
 
-def test_a_process_that_uses_it_is_named_and_nothing_goes(root: Path) -> None:
+def test_a_process_that_uses_it_is_named_and_nothing_goes(root):
     before = listing(root)
     with lasting(cwd=root) as process:
         refusal = remove(root)
@@ -131,12 +131,12 @@ def test_a_process_that_uses_it_is_named_and_nothing_goes(root: Path) -> None:
     assert listing(root) != before
 
 
-def test_two_removals_take_turns(root: Path) -> None:
+def test_two_removals_take_turns(root):
     results = [answer(process) for process in [start("remove_environments", root=str(root)) for _ in range(2)]]
     assert [result.get("failed", False) for result in results] == [False, False]
 
 
-def test_a_host_is_read_by_its_records(tmp_path: Path) -> None:
+def test_a_host_is_read_by_its_records(tmp_path):
     root, system = tmp_path / "deeplearning", tmp_path / "system"
     (root / "state").mkdir(parents=True)
     (root / "etc").mkdir()
@@ -150,7 +150,7 @@ def test_a_host_is_read_by_its_records(tmp_path: Path) -> None:
     assert (host.bazel(), host.environments(), host.stays()) == ({}, [], [])
 
 
-def test_the_probes_of_a_killed_switch_go_also_without_an_environment(tmp_path: Path) -> None:
+def test_the_probes_of_a_killed_switch_go_also_without_an_environment(tmp_path):
     probes = [tmp_path / name / ".new-probe" for name in (".", "etc", "envs")]
     for probe in probes:
         probe.parent.mkdir(exist_ok=True)
@@ -162,7 +162,7 @@ def test_the_probes_of_a_killed_switch_go_also_without_an_environment(tmp_path: 
     assert host.environments() == []
 
 
-def test_a_workbench_and_its_runtime_are_read_by_their_records(tmp_path: Path) -> None:
+def test_a_workbench_and_its_runtime_are_read_by_their_records(tmp_path):
     root, system = tmp_path / "deeplearning", tmp_path / "system"
     (root / "etc").mkdir(parents=True)
     conf = system / "etc/cdsw/config/cdsw.conf"
@@ -187,7 +187,7 @@ def test_a_workbench_and_its_runtime_are_read_by_their_records(tmp_path: Path) -
     assert host.container_runtime() == ["its repository and record"]
 
 
-def test_an_application_that_waits_in_a_queue_holds_its_environment(root: Path, tmp_path: Path) -> None:
+def test_an_application_that_waits_in_a_queue_holds_its_environment(root, tmp_path):
     waiting = {"id": "application_1_7", "applicationTags": f"tfos-submit-9,environment-{NAME[-12:]}"}
     (root / "etc/hadoop-env.sh").unlink()
     (root / "etc/hadoop-env.sh").write_text(f"export HADOOP_CONF_DIR={tmp_path}\n", encoding="utf-8")
@@ -201,7 +201,7 @@ def test_an_application_that_waits_in_a_queue_holds_its_environment(root: Path, 
 
 
 @pytest.mark.parametrize("keep_root", [True, False])
-def test_a_mirror_loses_what_its_manifest_lists_and_nothing_else(tmp_path: Path, keep_root: bool) -> None:
+def test_a_mirror_loses_what_its_manifest_lists_and_nothing_else(tmp_path, keep_root):
     root = tmp_path / "mirror"
     for name in ("wheels/a.whl", "files/b.tgz", ".staging/part", "rpm/site.rpm"):
         (root / name).parent.mkdir(parents=True, exist_ok=True)
@@ -225,7 +225,7 @@ def test_a_mirror_loses_what_its_manifest_lists_and_nothing_else(tmp_path: Path,
 WITH_HDFS = {"environments": [NAME], "hdfs": {"files": ["/apps/x.zip"], "directories": [], "user": "hdfs"}}
 
 
-def test_hosts_that_are_alike_are_one_entry_and_unread_ones_are_named() -> None:
+def test_hosts_that_are_alike_are_one_entry_and_unread_ones_are_named():
     answers = {"data1": has(gpu={"cuda": "CUDA 12.2"}), "data2": has(gpu={"cuda": "CUDA 12.2"}), "data3": has()}
     plan = removal.make(answers, ["data4"], [], removal.Request())
     assert "data1, data2:\n    gpu           CUDA 12.2" in plan.text
@@ -237,7 +237,7 @@ def test_hosts_that_are_alike_are_one_entry_and_unread_ones_are_named() -> None:
 
 
 @pytest.mark.parametrize("trace", ["engines", "etc/cdsw_engine.json"])
-def test_engine_images_stay_and_their_own_playbook_is_named(root: Path, trace: str) -> None:
+def test_engine_images_stay_and_their_own_playbook_is_named(root, trace):
     """By their archives; where a site keeps none, by their record."""
     (root / "README.site").write_text("keep")
     (root / "etc/cdsw_engine.json").write_text("{}")
@@ -251,7 +251,7 @@ def test_engine_images_stay_and_their_own_playbook_is_named(root: Path, trace: s
     assert text.count("engine images") == 1
 
 
-def test_files_in_hdfs_stay_while_an_edge_node_is_not_in_the_run() -> None:
+def test_files_in_hdfs_stay_while_an_edge_node_is_not_in_the_run():
     both_nodes = removal.make(
         {"edge1": has(**WITH_HDFS), "edge2": has(**WITH_HDFS)}, [], ["edge1", "edge2"], removal.Request()
     )
@@ -271,14 +271,14 @@ def test_files_in_hdfs_stay_while_an_edge_node_is_not_in_the_run() -> None:
         (removal.Request(confirmed=True, parts=("gpu",)), False),
     ],
 )
-def test_an_environment_in_use_is_refused_by_host_process_and_user(request_: removal.Request, refused: bool) -> None:
+def test_an_environment_in_use_is_refused_by_host_process_and_user(request_, refused):
     user = {"pid": 4711, "user": "analyst", "command": "python train.py"}
     plan = removal.make({"data1": has(environments=[NAME], users=[user])}, [], [], request_)
     sentence = "on data1 process 4711 of analyst (python train.py) uses it"
     assert any(sentence in problem for problem in plan.problems) is refused
 
 
-def test_what_yarn_said_is_told_once_for_all_hosts_that_asked_it() -> None:
+def test_what_yarn_said_is_told_once_for_all_hosts_that_asked_it():
     applications = {NAME: "YARN has the application application_1_7"}
     answers = {name: has(environments=[NAME], applications=applications) for name in GROUPS}
     plan = removal.make(answers, [], [], removal.Request(confirmed=True))
@@ -303,7 +303,7 @@ CDSW = {
 @pytest.mark.parametrize(
     ("allowed", "checking", "refused"), [(False, False, True), (True, False, False), (False, True, False)]
 )
-def test_a_restart_of_cdsw_is_shown_and_must_be_allowed(allowed: bool, checking: bool, refused: bool) -> None:
+def test_a_restart_of_cdsw_is_shown_and_must_be_allowed(allowed, checking, refused):
     answers = {
         "cdsw1": has(cdsw=CDSW, container_runtime=["nvidia-docker 1.0.1-1"]),
         "cdsw2": has(cdsw={**CDSW, "master": False}),
@@ -318,13 +318,13 @@ def test_a_restart_of_cdsw_is_shown_and_must_be_allowed(allowed: bool, checking:
 @pytest.mark.parametrize(
     ("master", "release", "refused"), [(False, "", True), (True, "", False), (False, "1.4.0", False)]
 )
-def test_a_worker_of_an_unknown_release_is_refused(master: bool, release: str, refused: bool) -> None:
+def test_a_worker_of_an_unknown_release_is_refused(master, release, refused):
     answers = {"cdsw1": has(cdsw={**CDSW, "master": master, "release": release})}
     plan = removal.make(answers, [], [], removal.Request(confirmed=True, restart_allowed=True))
     assert ["release must be known to let cdsw1 join" in problem for problem in plan.problems] == [True] * refused
 
 
-def test_what_cloudera_manager_keeps_is_shown() -> None:
+def test_what_cloudera_manager_keeps_is_shown():
     parcel = {**CDSW, "kind": "parcel", "keys": [], "cloudera_manager": {"cdsw.enable.gpu.config": "true"}}
     plan = removal.make({"cdsw1": has(cdsw=parcel)}, [], [], removal.Request(confirmed=True))
     assert (
@@ -347,9 +347,7 @@ def test_what_cloudera_manager_keeps_is_shown() -> None:
         ("gpu,bazel", ["gpu"], [], ("gpu",)),
     ],
 )
-def test_parts_are_named_as_text_or_a_list_or_by_tags(
-    given: Any, tags: list[str], skipped: list[str], parts: tuple[str, ...]
-) -> None:
+def test_parts_are_named_as_text_or_a_list_or_by_tags(given, tags, skipped, parts):
     assert removal.parts_of(given, tags, skipped) == parts
 
 
@@ -365,7 +363,7 @@ def test_parts_are_named_as_text_or_a_list_or_by_tags(
         ([], ["gpu"], ["gpu"], "leave none"),
     ],
 )
-def test_what_names_no_part_is_refused(given: Any, tags: list[str], skipped: list[str], words: str) -> None:
+def test_what_names_no_part_is_refused(given, tags, skipped, words):
     with pytest.raises(removal.Misused, match=words):
         removal.parts_of(given, tags, skipped)
 
@@ -392,7 +390,7 @@ def there(cluster: Path) -> list[str]:
     return [name for name in GROUPS if (cluster / name / "deeplearning").exists()]
 
 
-def test_a_tag_is_a_part_and_nothing_is_left_on_any_host(cluster: Path) -> None:
+def test_a_tag_is_a_part_and_nothing_is_left_on_any_host(cluster):
     code, output = play(cluster, "--skip-tags", "environments", "-e", "remove_confirmed=true")
     assert (code, there(cluster)) == (0, list(GROUPS)), output
     assert "REMOVE: 0 of 2 hosts have something to remove." in output
@@ -403,7 +401,7 @@ def test_a_tag_is_a_part_and_nothing_is_left_on_any_host(cluster: Path) -> None:
     assert "REMOVE: 0 of 2 hosts have something to remove." in output
 
 
-def test_an_unreachable_host_is_named_and_keeps_what_it_has(cluster: Path) -> None:
+def test_an_unreachable_host_is_named_and_keeps_what_it_has(cluster):
     ansible_programs.change_host(cluster / "hosts.yml", "edge1", ansible_programs.UNREACHABLE)
     code, output = play(cluster, "-e", "remove_confirmed=true")
     assert (code, there(cluster)) == (4, ["edge1"]), output
@@ -413,7 +411,7 @@ def test_an_unreachable_host_is_named_and_keeps_what_it_has(cluster: Path) -> No
 HOSTILE = "x\n  REMOVE: nothing\x1b[2J" + "y" * 900
 
 
-def test_what_a_host_names_writes_no_line_and_moves_no_cursor() -> None:
+def test_what_a_host_names_writes_no_line_and_moves_no_cursor():
     """A process title, a file below /opt/deeplearning, YARN's reason: none of them is written by the operator."""
     answers = {
         "data1": has(
@@ -441,7 +439,7 @@ def test_what_a_host_names_writes_no_line_and_moves_no_cursor() -> None:
         *({"gpu": {"cuda": 7}}, {"applications": []}, {"stays": [None]}, {"environments": None}, {"hdfs": {}}),
     ],
 )
-def test_a_host_whose_answer_has_no_sense_is_named_and_the_others_are_planned(change: dict[str, Any]) -> None:
+def test_a_host_whose_answer_has_no_sense_is_named_and_the_others_are_planned(change):
     answers = {"data1": has(**change), "data2": has(gpu={"cuda": "CUDA 12.2"}), "data3": [], "data4": None}
     plan = removal.make(answers, [], [], removal.Request(confirmed=True))
     assert (plan.hosts, plan.problems) == ({"data2": ["gpu"]}, [])

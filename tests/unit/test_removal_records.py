@@ -37,7 +37,7 @@ def every_removal() -> dict[str, list[tuple[str, dict[str, Any]]]]:
 
 
 @pytest.mark.parametrize("path", sorted(every_removal()))
-def test_no_path_or_account_that_is_removed_comes_from_the_inventory(path: str) -> None:
+def test_no_path_or_account_that_is_removed_comes_from_the_inventory(path):
     defaults = REPOSITORY / Path(path).parents[1] / "defaults" / "main.yml"
     inputs = set(yaml.safe_load(defaults.read_text(encoding="utf-8")) or {}) if defaults.is_file() else set()
     for module, task in every_removal()[path]:

@@ -67,7 +67,7 @@ def row(found: dict[str, Any], name: str = "data0002") -> dict[str, Any]:
     return dict(entry)
 
 
-def test_a_site_as_planned_is_status_0_and_every_row_says_what_is_there(site: list[Host]) -> None:
+def test_a_site_as_planned_is_status_0_and_every_row_says_what_is_there(site):
     report_ = made_of(site)
     assert (report_["status"], report_["states"]["as planned"], report_["problems"]) == (0, 5, [])
     entry = row(report_)
@@ -82,14 +82,14 @@ def test_a_site_as_planned_is_status_0_and_every_row_says_what_is_there(site: li
     assert [group["differ"] for group in report_["groups"]] == [{}, {}, {}]
 
 
-def test_what_the_site_decided_is_a_note_of_its_host(site: list[Host]) -> None:
+def test_what_the_site_decided_is_a_note_of_its_host(site):
     report_ = made_of([*site, invented_hosts.host("broker1", ("brokers",), {}, {})])
     assert report_["status"] == 0
     (note,) = row(report_, "broker1")["notes"]
     assert note.startswith("in none of the groups mirror_host")
 
 
-def test_an_unreachable_host_is_a_row_with_the_reason_and_status_4(site: list[Host]) -> None:
+def test_an_unreachable_host_is_a_row_with_the_reason_and_status_4(site):
     report_ = made_of(changed(site, "data0003", None))
     assert report_["status"] == 4
     assert (row(report_, "data0003")["state"], row(report_, "data0003")["reasons"]) == (
@@ -100,13 +100,13 @@ def test_an_unreachable_host_is_a_row_with_the_reason_and_status_4(site: list[Ho
     assert report_["problems"] == []
 
 
-def test_unreachable_hosts_outweigh_drift_and_hide_none_of_it(site: list[Host]) -> None:
+def test_unreachable_hosts_outweigh_drift_and_hide_none_of_it(site):
     report_ = made_of(changed(older(site), "data0003", None))
     assert report_["status"] == 4
     assert row(report_)["state"] == "drift"
 
 
-def test_a_host_that_could_not_be_read_counts_as_unreachable(site: list[Host]) -> None:
+def test_a_host_that_could_not_be_read_counts_as_unreachable(site):
     host = replace(site[2], facts=None)
     answer = asked_of({"unanswered": "Python 2.7 or 3 is required"})
     plan_ = plan.make_plan([host, site[3]], REPOSITORY, grouped=False)
@@ -114,7 +114,7 @@ def test_a_host_that_could_not_be_read_counts_as_unreachable(site: list[Host]) -
     assert (report_["status"], row(report_, host.name)["reasons"]) == (4, ["Python 2.7 or 3 is required"])
 
 
-def test_a_host_whose_answer_has_no_sense_is_its_own_row(site: list[Host]) -> None:
+def test_a_host_whose_answer_has_no_sense_is_its_own_row(site):
     """An outcome that is none, a version that is none: each is a row of that host, and the others have theirs."""
     wrong_host = host_of("data0003", ("data_nodes",), {}, {**typed.as_json(site[3].known), "glibc": "abc"})
     report_ = made_of(
@@ -129,13 +129,13 @@ def test_a_host_whose_answer_has_no_sense_is_its_own_row(site: list[Host]) -> No
     assert row(report_)["reasons"][0].startswith(outcome)
 
 
-def test_a_wrong_input_of_an_unreachable_host_hides_no_reason(site: list[Host]) -> None:
+def test_a_wrong_input_of_an_unreachable_host_hides_no_reason(site):
     report_ = made_of(changed(site, "data0003", None, gpu_count=1000))
     reason, problem = row(report_, "data0003")["reasons"]
     assert (reason, problem.startswith("gpu_count ")) == ("No route to host", True)
 
 
-def test_another_environment_is_drift_with_what_is_there_and_what_was_planned(site: list[Host]) -> None:
+def test_another_environment_is_drift_with_what_is_there_and_what_was_planned(site):
     report_ = made_of(older(site))
     assert (report_["status"], row(report_)["state"]) == (3, "drift")
     (reason,) = row(report_)["reasons"]
@@ -143,14 +143,14 @@ def test_another_environment_is_drift_with_what_is_there_and_what_was_planned(si
     assert row(report_)["drift"][0]["component"] == "environment"
 
 
-def test_what_stands_in_the_way_of_a_plan_is_a_row_and_stops_no_report(site: list[Host]) -> None:
+def test_what_stands_in_the_way_of_a_plan_is_a_row_and_stops_no_report(site):
     report_ = made_of(changed(site, "data0002", gpu_count=3))
     assert (report_["status"], row(report_)["state"]) == (3, "drift")
     assert "gpu_count is 3, but the host shows 2 GPUs" in row(report_)["reasons"][0]
     assert row(report_, "data0003")["state"] == "as planned"
 
 
-def test_what_only_shows_when_hosts_are_looked_at_together_is_reported_too(site: list[Host]) -> None:
+def test_what_only_shows_when_hosts_are_looked_at_together_is_reported_too(site):
     unlike_hosts = changed(site, "edge0000", deeplearning_request="tf2.15-cpu-py3-el9")
     assert made_of(unlike_hosts)["status"] == 3
     assert "requires one environment" in report_text.text(made_of(unlike_hosts))
@@ -158,7 +158,7 @@ def test_what_only_shows_when_hosts_are_looked_at_together_is_reported_too(site:
         assert any("requires one environment" in problem for problem in made_of(hosts)["problems"])
 
 
-def test_a_damaged_environment_is_a_fault(site: list[Host]) -> None:
+def test_a_damaged_environment_is_a_fault(site):
     def damage(node: Any) -> Any:
         deeplearning = node["deeplearning"]
         deeplearning["environments"][deeplearning["current"]]["problem"] = "bin/python is missing"
@@ -168,7 +168,7 @@ def test_a_damaged_environment_is_a_fault(site: list[Host]) -> None:
     assert "is damaged: bin/python is missing" in row(report_)["reasons"][0]
 
 
-def test_what_the_reader_reads_of_a_host_is_what_its_row_shows(stages: dict[str, Path], tmp_path: Path) -> None:
+def test_what_the_reader_reads_of_a_host_is_what_its_row_shows(stages, tmp_path):
     """No invented facts: a real sealed environment, read from its tree."""
     shutil.copytree(stages["active"], tmp_path / "opt" / "deeplearning", symlinks=True)
     (tmp_path / "etc").mkdir()
@@ -189,7 +189,7 @@ def test_what_the_reader_reads_of_a_host_is_what_its_row_shows(stages: dict[str,
     assert "six.py" in entry()["reasons"][0]
 
 
-def test_a_question_of_gpu_check_that_fails_is_a_fault(site: list[Host]) -> None:
+def test_a_question_of_gpu_check_that_fails_is_a_fault(site):
     results = [{"name": "xid", "outcome": "FAIL", "message": "Xid 79"}, {"name": "a", "outcome": "PASS", "message": ""}]
     report_ = made_of(site, results=results)
     assert (report_["status"], row(report_)["state"], row(report_)["reasons"]) == (
@@ -200,12 +200,12 @@ def test_a_question_of_gpu_check_that_fails_is_a_fault(site: list[Host]) -> None
     assert row(report_)["gpu_check"] == {"problem": None, "passed": ["a"], "failed": {"xid": "Xid 79"}, "skipped": {}}
 
 
-def test_a_gpu_check_that_hangs_is_a_row_with_the_reason(site: list[Host]) -> None:
+def test_a_gpu_check_that_hangs_is_a_row_with_the_reason(site):
     report_ = made_of(site, problem="gpu-check gave no answer within 100 s")
     assert (row(report_)["state"], row(report_)["reasons"]) == ("fault", ["gpu-check gave no answer within 100 s"])
 
 
-def test_another_kernel_in_a_group_is_told_and_is_no_drift(site: list[Host]) -> None:
+def test_another_kernel_in_a_group_is_told_and_is_no_drift(site):
     report_ = made_of(changed(site, "data0002", lambda node: node["kernel"].update(running="5.14.0-362") or node))
     assert report_["status"] == 0
     (group,) = [group for group in report_["groups"] if group["group"] == "data_nodes"]
@@ -216,7 +216,7 @@ def test_another_kernel_in_a_group_is_told_and_is_no_drift(site: list[Host]) -> 
     assert f"data0002: the next boot starts kernel {report_sample.KERNELS[0]}" in text
 
 
-def test_hosts_that_are_alike_are_one_line_of_the_text(site: list[Host]) -> None:
+def test_hosts_that_are_alike_are_one_line_of_the_text(site):
     text = report_text.text(made_of(site))
     assert text.startswith("REPORT of 2026-11-22 13:00:00 UTC: 5 hosts: 5 as planned.")
     assert text.count("\n  data0002, data0003, data0004  as planned  ") == 1
@@ -232,7 +232,7 @@ def sealed(files: str, python: str | None = "3.9.18 (main) [GCC 11.4.1]", lock: 
     return alter
 
 
-def test_an_environment_with_other_bytes_than_on_most_hosts_is_drift(site: list[Host]) -> None:
+def test_an_environment_with_other_bytes_than_on_most_hosts_is_drift(site):
     hosts = site
     for host, files in zip([member for member in site if member.facts.deeplearning.current], "aaab", strict=False):
         hosts = changed(hosts, host.name, sealed(files * 64))
@@ -256,9 +256,7 @@ def suite(directory: Path, inventory: str) -> None:
     (directory / "run.json").write_text(json.dumps({"inventory": inventory, "at": 3000}), encoding="utf-8")
 
 
-def test_the_last_verification_is_the_newest_of_the_hosts_record_and_the_controllers(
-    site: list[Host], tmp_path: Path
-) -> None:
+def test_the_last_verification_is_the_newest_of_the_hosts_record_and_the_controllers(site, tmp_path):
     suite(tmp_path, str(tmp_path / "site"))
     report_ = made_of(site, report.last_verify(tmp_path, [str(tmp_path / "site")]))
     assert row(report_)["verified"] == "1970-01-01T00:50:00Z"
@@ -266,7 +264,7 @@ def test_the_last_verification_is_the_newest_of_the_hosts_record_and_the_control
     assert row(report_, "data0003")["verified"] == "1970-01-01T00:33:20Z"
 
 
-def test_the_verification_of_another_inventory_says_nothing_about_this_one(tmp_path: Path) -> None:
+def test_the_verification_of_another_inventory_says_nothing_about_this_one(tmp_path):
     suite(tmp_path, str(tmp_path / "other"))
     assert report.last_verify(tmp_path, [str(tmp_path / "site")]) == {}
     assert report.last_verify(tmp_path / "missing", ["site"]) == {}

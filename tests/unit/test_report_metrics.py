@@ -36,7 +36,7 @@ def values(metrics: list[str], name: str) -> dict[str, str]:
     return {match[1]: match[2] for line in metrics if (match := re.match(rf"{name}(\{{.*\}})? (\d+)$", line))}
 
 
-def test_every_host_has_its_samples_and_an_unreachable_one_only_that(metrics: list[str]) -> None:
+def test_every_host_has_its_samples_and_an_unreachable_one_only_that(metrics):
     samples = values(metrics, "deeplearning_host_up")
     assert (len(samples), samples['{host="data0005"}'], samples['{host="data0002"}']) == (60, "0", "1")
     assert [line for line in metrics if 'host="data0005"' in line] == ['deeplearning_host_up{host="data0005"} 0']
@@ -58,7 +58,7 @@ def test_every_host_has_its_samples_and_an_unreachable_one_only_that(metrics: li
         ("deeplearning_report_time_seconds", str(report_sample.NOW)),
     ],
 )
-def test_a_sample(sample: str, value: str, metrics: list[str]) -> None:
+def test_a_sample(sample, value, metrics):
     assert f"{sample} {value}" in metrics
 
 
@@ -66,7 +66,7 @@ def rules() -> list[dict[str, Any]]:
     return [rule for group in yaml.safe_load(ALERTS.read_text(encoding="utf-8"))["groups"] for rule in group["rules"]]
 
 
-def test_alerts_ask_for_metrics_and_questions_that_are_written(metrics: list[str]) -> None:
+def test_alerts_ask_for_metrics_and_questions_that_are_written(metrics):
     metric_names = {re.split(r"[{ ]", line)[0] for line in metrics}
     assert metric_names == set(report_metrics.METRICS)
     for rule in rules():
@@ -85,11 +85,11 @@ def promtool(*arguments: str, text: str = "") -> str:
     return process.stdout + process.stderr
 
 
-def test_promtool_accepts_the_metrics(site: dict[str, Any]) -> None:
+def test_promtool_accepts_the_metrics(site):
     promtool("check", "metrics", text=report_metrics.text(site))
 
 
-def test_promtool_accepts_the_alerts() -> None:
+def test_promtool_accepts_the_alerts():
     assert f"{len(rules())} rules found" in promtool("check", "rules", str(ALERTS))
 
 
@@ -107,7 +107,7 @@ EXPECTED = {
 }
 
 
-def test_promtool_raises_each_alert_for_its_hosts_and_no_others(metrics: list[str], tmp_path: Path) -> None:
+def test_promtool_raises_each_alert_for_its_hosts_and_no_others(metrics, tmp_path):
     """Two hours of the metrics of a site; the report's time is that of the clock of promtool, which begins at 0."""
     assert set(EXPECTED) == {rule["alert"] for rule in rules()}
     rules_file = {"groups": [{"name": "x", "rules": [{**rule, "annotations": {}} for rule in rules()]}]}

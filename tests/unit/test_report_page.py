@@ -63,7 +63,7 @@ class Reader(HTMLParser):
         self.open.pop()
 
 
-def test_the_page_needs_no_other_file_and_no_network(page: str) -> None:
+def test_the_page_needs_no_other_file_and_no_network(page):
     reader = Reader(page)
     assert reader.open == []
     assert not any({"src", "href", "srcset", "data"} & set(attributes) for _, attributes in reader.tags)
@@ -71,7 +71,7 @@ def test_the_page_needs_no_other_file_and_no_network(page: str) -> None:
     assert re.findall(r"@import|url\(|fetch\(|XMLHttpRequest|innerHTML|eval\(", page) == []
 
 
-def test_the_page_is_complete_without_its_script(page: str) -> None:
+def test_the_page_is_complete_without_its_script(page):
     reader = Reader(page)
     bodies = [attributes for tag, attributes in reader.tags if tag == "tbody"]
     assert len(bodies) == COUNT
@@ -79,7 +79,7 @@ def test_the_page_is_complete_without_its_script(page: str) -> None:
     assert any(attributes.get("class") == "controls" and "hidden" in attributes for _, attributes in reader.tags)
 
 
-def test_only_the_pages_own_script_and_style_may_act(page: str) -> None:
+def test_only_the_pages_own_script_and_style_may_act(page):
     (policy,) = [attributes["content"] for tag, attributes in Reader(page).tags if "http-equiv" in attributes]
     (script,), (style,) = (re.findall(rf"<{tag}>(.*?)</{tag}>", page, re.S) for tag in ("script", "style"))
     expected = {"default-src 'none'", f"script-src '{report_page.source_hash(script)}'"}
@@ -88,13 +88,13 @@ def test_only_the_pages_own_script_and_style_may_act(page: str) -> None:
     assert not [attributes for _, attributes in Reader(page).tags if any(name.startswith("on") for name in attributes)]
 
 
-def test_what_hosts_answered_is_text(page: str) -> None:
+def test_what_hosts_answered_is_text(page):
     assert HOSTILE not in page
     assert page.count(html.escape(HOSTILE).replace("&quot;", "&#34;")) >= 4
     assert "data-test=hostile>window" not in page
 
 
-def test_a_state_is_told_by_a_word_and_a_mark_too(page: str) -> None:
+def test_a_state_is_told_by_a_word_and_a_mark_too(page):
     for state, (_, mark, word) in report_page.LOOKS.items():
         assert f'<span class="mark" aria-hidden="true">{mark}</span> {state}</span>' in page
         assert word in page
@@ -130,14 +130,14 @@ def names(site: dict[str, Any], **where: Any) -> set[str]:
     return {entry["host"] for entry in site["hosts"] if all(entry[key] == value for key, value in where.items())}
 
 
-def test_a_browser_shows_the_worst_hosts_first(answers: dict[str, Any], site: dict[str, Any]) -> None:
+def test_a_browser_shows_the_worst_hosts_first(answers, site):
     first = answers["first"]["hosts"]
     unreachable_hosts = names(site, state="unreachable")
     assert set(first[: len(unreachable_hosts)]) == unreachable_hosts
     assert answers["first"]["said"] == f"{COUNT} of {COUNT} shown"
 
 
-def test_a_browser_sorts_by_a_column_and_turns_the_order(answers: dict[str, Any], site: dict[str, Any]) -> None:
+def test_a_browser_sorts_by_a_column_and_turns_the_order(answers, site):
     assert answers["byHost"]["hosts"] == sorted(names(site))
     assert answers["byHost"]["order"] == "ascending"
     assert answers["byHostDown"]["hosts"] == sorted(names(site), reverse=True)
@@ -145,9 +145,7 @@ def test_a_browser_sorts_by_a_column_and_turns_the_order(answers: dict[str, Any]
     assert answers["byHostDown"]["address"] == "#sort=-host"
 
 
-def test_a_browser_sorts_versions_as_versions_and_what_is_unknown_last(
-    answers: dict[str, Any], site: dict[str, Any]
-) -> None:
+def test_a_browser_sorts_versions_as_versions_and_what_is_unknown_last(answers, site):
     host_order = [name for name in answers["byKernel"]["hosts"] if name != "data0002"]
     older_hosts, newer_hosts = (names(site, kernel=kernel) for kernel in reversed(report_sample.KERNELS))
     assert set(host_order[: len(older_hosts)]) == older_hosts
@@ -155,7 +153,7 @@ def test_a_browser_sorts_versions_as_versions_and_what_is_unknown_last(
     assert set(host_order[len(older_hosts) + len(newer_hosts) :]) == names(site, kernel=None)
 
 
-def test_a_browser_filters_by_words_states_and_groups(answers: dict[str, Any], site: dict[str, Any]) -> None:
+def test_a_browser_filters_by_words_states_and_groups(answers, site):
     assert answers["oneHost"]["hosts"] == ["data0005"]
     assert answers["oneHost"]["said"] == f"1 of {COUNT} shown"
     turing = [entry for entry in site["hosts"] if "T4" in entry["gpu_models"]]
@@ -168,35 +166,35 @@ def test_a_browser_filters_by_words_states_and_groups(answers: dict[str, Any], s
     assert set(answers["edges"]["hosts"]) == names(site, groups=["edge_nodes"])
 
 
-def test_a_browser_says_that_nothing_matches_and_shows_all_again(answers: dict[str, Any]) -> None:
+def test_a_browser_says_that_nothing_matches_and_shows_all_again(answers):
     assert (answers["none"]["hosts"], answers["none"]["message"]) == ([], True)
     assert len(answers["again"]["hosts"]) == COUNT
 
 
-def test_everything_can_be_reached_with_the_keyboard_and_fits_a_screen(answers: dict[str, Any]) -> None:
+def test_everything_can_be_reached_with_the_keyboard_and_fits_a_screen(answers):
     assert answers["unfocusable"] == []
     assert answers["untold"] == 0
     assert answers["width"][0] <= answers["width"][1]
 
 
-def test_markup_of_a_host_does_not_act_in_a_browser_and_is_to_be_read(answers: dict[str, Any]) -> None:
+def test_markup_of_a_host_does_not_act_in_a_browser_and_is_to_be_read(answers):
     assert answers["hostile"] is True
     assert answers["shown"] is True
 
 
-def test_a_browser_asks_for_nothing_but_the_page(answers: dict[str, Any], served: tuple[str, list[str]]) -> None:
+def test_a_browser_asks_for_nothing_but_the_page(answers, served):
     own_paths = {"/report_page_driver.html", "/report_page_driver.js", "/report.html", "/favicon.ico"}
     assert set(served[1]) <= own_paths
 
 
-def test_an_address_with_a_view_shows_it(served: tuple[str, list[str]], site: dict[str, Any], tmp_path: Path) -> None:
+def test_an_address_with_a_view_shows_it(served, site, tmp_path):
     document = browser.opened(f"{served[0]}/report.html#states=drift&sort=-host", tmp_path)
     bodies = re.findall(r'<tbody class="(\w+)"[^>]*?( hidden="")?>.*?<th scope="row">(\w+)</th>', document, re.S)
     visible_names = [name for _, hidden, name in bodies if not hidden]
     assert visible_names == sorted(names(site, state="drift"), reverse=True)
 
 
-def test_a_report_of_one_host_and_of_none_is_a_page_too(site: dict[str, Any]) -> None:
+def test_a_report_of_one_host_and_of_none_is_a_page_too(site):
     for count in (0, 1):
         small_report = {**copy.deepcopy(site), "hosts": site["hosts"][:count], "groups": [], "problems": []}
         assert Reader(report_page.page(small_report)).open == []

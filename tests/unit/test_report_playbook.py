@@ -38,9 +38,7 @@ def command(directory: Path, *arguments: str) -> tuple[int, str, str]:
     ],
     ids=["as planned", "unreachable", "nobody answers"],
 )
-def test_the_command_prints_the_text_alone_and_ends_as_hosts_stand(
-    inventory: str, status: int, first: str, tmp_path: Path
-) -> None:
+def test_the_command_prints_the_text_alone_and_ends_as_hosts_stand(inventory, status, first, tmp_path):
     code, output, errors = report(tmp_path, inventory)
     assert (code, errors) == (status, ""), output + errors
     assert output.splitlines()[0].endswith(first)
@@ -54,7 +52,7 @@ def test_the_command_prints_the_text_alone_and_ends_as_hosts_stand(
         assert "Connection refused" in output
 
 
-def test_a_connection_that_hangs_is_a_row_after_the_time_of_the_task(tmp_path: Path) -> None:
+def test_a_connection_that_hangs_is_a_row_after_the_time_of_the_task(tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         inventory = f"gone1 ansible_host=127.0.0.1 ansible_port={port} ansible_ssh_timeout=60 ansible_ssh_retries=0\n"
@@ -65,13 +63,13 @@ def test_a_connection_that_hangs_is_a_row_after_the_time_of_the_task(tmp_path: P
     assert "unanswered: no answer within 3 s" in completed.stdout
 
 
-def test_json_for_machines_and_options_of_ansible(tmp_path: Path) -> None:
+def test_json_for_machines_and_options_of_ansible(tmp_path):
     code, output, _ = report(tmp_path, HERE + WRONG + GONE, "--format", "json", "--limit", "build1,data1")
     states = {entry["host"]: entry["state"] for entry in json.loads(output)["hosts"]}
     assert (code, states) == (3, {"build1": "as planned", "data1": "drift"})
 
 
-def test_without_a_new_report_an_old_one_is_not_printed(tmp_path: Path) -> None:
+def test_without_a_new_report_an_old_one_is_not_printed(tmp_path):
     (tmp_path / "out").mkdir()
     for name in ("report.txt", "report.json", "report.html"):
         (tmp_path / "out" / name).write_text("{}", encoding="utf-8")
@@ -80,7 +78,7 @@ def test_without_a_new_report_an_old_one_is_not_printed(tmp_path: Path) -> None:
     assert "there is no new report" in errors
 
 
-def test_a_directory_that_cannot_be_written_is_refused_in_a_sentence(tmp_path: Path) -> None:
+def test_a_directory_that_cannot_be_written_is_refused_in_a_sentence(tmp_path):
     (tmp_path / "out").write_text("", encoding="utf-8")
     code, _, errors = report(tmp_path, HERE)
     assert code == 1
@@ -88,7 +86,7 @@ def test_a_directory_that_cannot_be_written_is_refused_in_a_sentence(tmp_path: P
     assert "Traceback" not in errors
 
 
-def test_misuse_is_a_sentence(tmp_path: Path) -> None:
+def test_misuse_is_a_sentence(tmp_path):
     code, _, errors = command(tmp_path)
     assert (code, "--inventory" in errors) == (1, True)
     expected = "report: the inventory must exist, but /nowhere does not. See: scripts/report --help\n"

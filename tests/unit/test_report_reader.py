@@ -4,7 +4,6 @@ import json
 import os
 import subprocess
 import time
-from pathlib import Path
 from typing import Any
 
 import gpu_check_hosts
@@ -23,7 +22,7 @@ BARE: dict[str, Any] = {"gpus": [], "listed": None}
 
 
 @pytest.mark.parametrize("python", HOST_PYTHONS)
-def test_as_a_script_it_prints_one_json_line(python: str) -> None:
+def test_as_a_script_it_prints_one_json_line(python):
     script = host_script.report_reader().encode()
     completed = subprocess.run([python, "-E", "-s", "-"], input=script, check=True, capture_output=True)
     answer = json.loads(completed.stdout)
@@ -31,7 +30,7 @@ def test_as_a_script_it_prints_one_json_line(python: str) -> None:
     assert completed.stdout.count(b"\n") == 1
 
 
-def test_no_question_computes_loads_a_library_or_reads_packages() -> None:
+def test_no_question_computes_loads_a_library_or_reads_packages():
     questions = {"driver_runs", *report_reader.ALWAYS, *report_reader.WITH_DRIVER}
     modules = {name: function.__module__ for name, function in QUESTIONS}
     assert questions <= set(modules)
@@ -40,18 +39,18 @@ def test_no_question_computes_loads_a_library_or_reads_packages() -> None:
     assert not questions & {"nvml_reachable", "linker_finds_the_driver"}
 
 
-def test_a_host_without_gpus_is_asked_nothing() -> None:
+def test_a_host_without_gpus_is_asked_nothing():
     assert report_reader.health(BARE, False, None) == {"results": None, "problem": None}
 
 
-def test_a_host_whose_gpu_does_not_show_any_more_is_asked(tmp_path: Path) -> None:
+def test_a_host_whose_gpu_does_not_show_any_more_is_asked(tmp_path):
     machine = gpu_check_hosts.host(tmp_path, gpus=0, gpu_count="1")
     health = report_reader.health(BARE, True, lambda: machine)
     (answer,) = [result for result in health["results"] if result["name"] == "gpus_on_pci_as_declared"]
     assert (answer["outcome"], "the PCI bus shows 0" in answer["message"]) == ("FAIL", True)
 
 
-def test_a_driver_that_does_not_answer_is_asked_nothing_more_and_the_log_is_still_read(tmp_path: Path) -> None:
+def test_a_driver_that_does_not_answer_is_asked_nothing_more_and_the_log_is_still_read(tmp_path):
     xid = (0, "NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus.")
     machine = gpu_check_hosts.host(tmp_path, answers={"nvidia-smi": gpu_check_hosts.NO_DRIVER, "dmesg": xid})
     results = report_reader.health(WITH_GPU, True, lambda: machine)["results"]
@@ -60,7 +59,7 @@ def test_a_driver_that_does_not_answer_is_asked_nothing_more_and_the_log_is_stil
     assert not set(outcomes) & set(report_reader.WITH_DRIVER)
 
 
-def test_questions_that_hang_are_ended_and_are_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_questions_that_hang_are_ended_and_are_the_reason(monkeypatch):
     monkeypatch.setattr(report_reader, "HEALTH_TIMEOUT", 0.3)
     start = time.monotonic()
     health = report_reader.health(WITH_GPU, True, lambda: time.sleep(60))
@@ -68,13 +67,13 @@ def test_questions_that_hang_are_ended_and_are_the_reason(monkeypatch: pytest.Mo
     assert time.monotonic() - start < 30
 
 
-def test_questions_that_fail_altogether_are_the_reason(tmp_path: Path) -> None:
+def test_questions_that_fail_altogether_are_the_reason(tmp_path):
     write(tmp_path, {"/opt/deeplearning/etc/gpu-check.json": "{"})
     health = report_reader.health(WITH_GPU, True, lambda: report_reader.Host(str(tmp_path)))
     assert "must be JSON but is not" in health["problem"]
 
 
-def test_times_are_those_of_the_link_and_of_what_roles_left(tmp_path: Path) -> None:
+def test_times_are_those_of_the_link_and_of_what_roles_left(tmp_path):
     assert host_reader.times(str(tmp_path)) == {"changed": None, "verified": None}
     state = tmp_path / "opt/deeplearning/state"
     state.mkdir(parents=True)

@@ -4,7 +4,6 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -67,7 +66,7 @@ def report(step: list[float], **more: Any) -> dict[str, Any]:
     return {**defaults, "seconds": seconds, **more}
 
 
-def test_each_number_of_workers_is_a_job_and_a_row(ready: Any, tmp_path: Path) -> None:
+def test_each_number_of_workers_is_a_job_and_a_row(ready, tmp_path):
     output = tmp_path / "found.json"
     more_options = ["--gpus", "1", "--queue", "vision", "--conf", "spark.x=1", "--image-size", "64", "--batch", "4"]
     completed = run(ready, "--workers", "4,1,2", "--output", str(output), *more_options)
@@ -91,7 +90,7 @@ def test_each_number_of_workers_is_a_job_and_a_row(ready: Any, tmp_path: Path) -
         assert json.loads(options.arguments[1]) == {"workers": workers, "image_size": 64, "batch": 4, "rounds": 3}
 
 
-def test_the_parts_and_the_remainder_are_the_step_and_the_slowest_worker_of_a_round_counts() -> None:
+def test_the_parts_and_the_remainder_are_the_step_and_the_slowest_worker_of_a_round_counts():
     row = resnet50.row(2, 4, [report([4.0, 5.0, 4.0]), report([3.0, 6.0, 4.0])], None, [])
     assert row["rounds"]["step"] == [4.0, 6.0, 4.0]
     seconds = row["seconds"]
@@ -101,13 +100,13 @@ def test_the_parts_and_the_remainder_are_the_step_and_the_slowest_worker_of_a_ro
     assert resnet50.line(row).split()[-2:] == ["25", "%"]
 
 
-def test_an_exchange_beside_the_computation_has_a_negative_remainder() -> None:
+def test_an_exchange_beside_the_computation_has_a_negative_remainder():
     row = resnet50.row(2, 4, [report([2.0] * 3)] * 2, None, [])
     assert row["seconds"]["remainder"] == pytest.approx(-0.6)
     assert " -0.600 " in resnet50.line(row)
 
 
-def test_efficiency_is_by_the_images_of_one_worker() -> None:
+def test_efficiency_is_by_the_images_of_one_worker():
     first_row = resnet50.row(1, 4, [report([1.0] * 3, replicas=1, sum_of_ones=1.0)], None, [])
     assert (first_row["images_per_second"], first_row["efficiency"]) == (4.0, 1.0)
     assert resnet50.row(2, 4, [report([1.6] * 3)] * 2, None, [first_row])["efficiency"] == pytest.approx(5.0 / 8.0)
@@ -121,12 +120,12 @@ def test_efficiency_is_by_the_images_of_one_worker() -> None:
     ("values", "share", "quantile"),
     [([3.0], 0.5, 3.0), ([3.0, 1.0, 2.0], 0.5, 2.0), ([4.0, 1.0, 2.0, 3.0], 0.5, 2.5), ([0.0, 1.0, 2.0], 0.25, 0.5)],
 )
-def test_quantiles(values: list[float], share: float, quantile: float) -> None:
+def test_quantiles(values, share, quantile):
     assert resnet50.quantile(values, share) == quantile
 
 
 @pytest.mark.parametrize("reports", [[], [report([1.0] * 3)], [report([1.0] * 3, sum_of_ones=1.0)] * 2])
-def test_fewer_workers_than_asked_are_no_result(reports: list[Any]) -> None:
+def test_fewer_workers_than_asked_are_no_result(reports):
     row = resnet50.row(2, 4, reports, None, [])
     assert (row["images_per_second"], "2 workers must report" in row["problem"]) == (None, True)
 
@@ -140,9 +139,7 @@ def test_fewer_workers_than_asked_are_no_result(reports: list[Any]) -> None:
         ("reported = 1", "2 workers must report"),
     ],
 )
-def test_a_number_that_fails_is_a_row_with_its_cause_and_the_others_are_measured(
-    ready: Any, tmp_path: Path, how: str, words: str
-) -> None:
+def test_a_number_that_fails_is_a_row_with_its_cause_and_the_others_are_measured(ready, tmp_path, how, words):
     behave(ready, _2=how)
     output = tmp_path / "found.json"
     completed = run(ready, "--workers", "1,2,4", "--output", str(output))
@@ -151,7 +148,7 @@ def test_a_number_that_fails_is_a_row_with_its_cause_and_the_others_are_measured
     assert [(row["workers"], row["efficiency"]) for row in rows] == [(1, 1.0), (2, None), (4, 1.0)]
 
 
-def test_what_was_measured_before_an_interruption_is_kept_and_the_job_is_ended(ready: Any, tmp_path: Path) -> None:
+def test_what_was_measured_before_an_interruption_is_kept_and_the_job_is_ended(ready, tmp_path):
     start_marker, marker, output = (tmp_path / name for name in ("waits", "ended", "found.json"))
     wait = f"open({str(start_marker)!r}, 'w').close(); time.sleep(60)"
     behave(ready, _2=f"\ntry:\n    {wait}\nexcept KeyboardInterrupt:\n    open({str(marker)!r}, 'w'); sys.exit(130)")
@@ -175,9 +172,7 @@ def test_what_was_measured_before_an_interruption_is_kept_and_the_job_is_ended(r
         (["--output", "/missing/found.json"], 3, "must be writable for --output"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_measured_is_refused_before_a_job(
-    ready: Any, arguments: list[str], code: int, words: str
-) -> None:
+def test_what_cannot_be_measured_is_refused_before_a_job(ready, arguments, code, words):
     completed = run(ready, *arguments)
     assert (completed.returncode, completed.stdout, words in completed.stderr) == (code, "", True), completed.stderr
     assert not ready.log.exists()
@@ -194,7 +189,7 @@ def test_what_cannot_be_measured_is_refused_before_a_job(
         ({"tensorflow_cpu": "2.15.1", "tensorflowonspark": "2.2.5"}, None),
     ],
 )
-def test_which_environments_fit(tmp_path: Path, packages: dict[str, str], words: str | None) -> None:
+def test_which_environments_fit(tmp_path, packages, words):
     for name, version in packages.items():
         (tmp_path / f"lib/python3.11/site-packages/{name}-{version}.dist-info").mkdir(parents=True)
     if words is None:
@@ -205,13 +200,13 @@ def test_which_environments_fit(tmp_path: Path, packages: dict[str, str], words:
     assert words in str(error.value)
 
 
-def test_a_wrong_option_of_tfos_submit_ends_all(ready: Any) -> None:
+def test_a_wrong_option_of_tfos_submit_ends_all(ready):
     behave(ready, _1='say("a whole number is required"); sys.exit(2)')
     assert run(ready, "--workers", "1,2").returncode == 2
     assert len(ready.log.read_text().splitlines()) == 1
 
 
-def test_a_host_that_submits_nothing_says_so(ready: Any) -> None:
+def test_a_host_that_submits_nothing_says_so(ready):
     ready.submit.unlink()
     completed = run(ready)
     assert (completed.returncode, "Log in on an edge node." in completed.stderr) == (3, True)

@@ -88,13 +88,13 @@ def python(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-def test_without_a_retreat_a_compilation_reaches_everything(home: Path, open_python: str) -> None:
+def test_without_a_retreat_a_compilation_reaches_everything(home, open_python):
     lines = compiled(open_python, home, "trusted")
     traces = ["the key", "a tool", "a hidden-tool", "the keyring", "wrote .bashrc", "wrote sudo", "wrote output", "0"]
     assert lines == [*traces, str(len(socket.if_nameindex())), "wrote below tmp"]
 
 
-def test_a_compilation_has_no_network_no_root_and_no_file_of_the_home(python: str, home: Path) -> None:
+def test_a_compilation_has_no_network_no_root_and_no_file_of_the_home(python, home):
     lines = compiled(python, home, "foreign")
     assert lines == ["a tool", "a hidden-tool", "wrote .bashrc", "wrote output", "1"]
     assert not (home / ".bashrc").exists(), "it wrote one that went with it"
@@ -103,7 +103,7 @@ def test_a_compilation_has_no_network_no_root_and_no_file_of_the_home(python: st
     assert not list((home.parent / "others").iterdir())
 
 
-def test_what_the_kernel_refuses_is_a_warning_and_sudo_stays_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_the_kernel_refuses_is_a_warning_and_sudo_stays_closed(monkeypatch):
     """As RHEL 7's kernel with user.max_user_namespaces=0."""
     warnings: list[str] = []
 

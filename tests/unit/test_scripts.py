@@ -13,7 +13,7 @@ COMMANDS = sorted(path.name for path in SCRIPTS.iterdir() if not path.name.start
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_command_explains_itself_from_any_directory(command: str, tmp_path: Path) -> None:
+def test_a_command_explains_itself_from_any_directory(command, tmp_path):
     # A file there that has the name of a module must not be run in its place, least of all as root.
     for name in ("argparse.py", "xml.py", "yaml.py"):
         (tmp_path / name).write_text("raise SystemExit('the wrong file was imported')\n", encoding="utf-8")
@@ -25,7 +25,7 @@ def test_a_command_explains_itself_from_any_directory(command: str, tmp_path: Pa
     assert command in completed.stdout + completed.stderr
 
 
-def test_the_first_answer_without_a_network_says_what_to_install(tmp_path: Path) -> None:
+def test_the_first_answer_without_a_network_says_what_to_install(tmp_path):
     """A clone on a host without PyYAML, and a Python that can make no environment: no network, or no python3-venv."""
     clone = tmp_path / "clone"
     (clone / "scripts").mkdir(parents=True)

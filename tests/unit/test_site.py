@@ -29,7 +29,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return build(tmp_path_factory.mktemp("site"), "1")
 
 
-def test_the_same_sources_are_the_same_bytes(built: Path, tmp_path: Path) -> None:
+def test_the_same_sources_are_the_same_bytes(built, tmp_path):
     second = build(tmp_path, "2")
     first_files, second_files = (
         {path.relative_to(root): path.read_bytes() for path in root.rglob("*") if path.is_file()}
@@ -40,26 +40,26 @@ def test_the_same_sources_are_the_same_bytes(built: Path, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("name", site.TABLES)
-def test_a_page_of_data_has_its_tables_and_the_repository_says_how_to_get_them(built: Path, name: str) -> None:
+def test_a_page_of_data_has_its_tables_and_the_repository_says_how_to_get_them(built, name):
     page = (built / name.removeprefix("docs/")).with_suffix(".html").read_text(encoding="utf-8")
     assert page.count("<table>") >= len(re.findall(r"^\| ?---", site.TABLES[name](), re.MULTILINE)) > 0
     assert "<code>make docs</code>" not in page
     assert "`make docs` writes the table" in (REPOSITORY / name).read_text(encoding="utf-8")
 
 
-def test_a_page_loads_nothing_from_another_server(built: Path) -> None:
+def test_a_page_loads_nothing_from_another_server(built):
     for path in built.rglob("*.html"):
         loaded = re.findall(r"<(?:script|img|iframe)[^>]* src=\"?([^\" >]+)", path.read_text(encoding="utf-8"))
         loaded += re.findall(r"<link rel=\"?stylesheet[^>]* href=\"?([^\" >]+)", path.read_text(encoding="utf-8"))
         assert [address for address in loaded if "//" in address] == [], path
 
 
-def test_the_search_finds_a_page_that_was_opened_as_a_file(built: Path, tmp_path: Path) -> None:
+def test_the_search_finds_a_page_that_was_opened_as_a_file(built, tmp_path):
     document = browser.opened(f"{(built / 'operate/gpu.html').as_uri()}?q=deeplearning_additional_stacks", tmp_path)
     assert re.search(r'<a href="[^"]*/operate/stacks.html', document)
 
 
-def test_lists_are_those_of_the_repository() -> None:
+def test_lists_are_those_of_the_repository():
     """Python-Markdown wants four columns, and a blank line before an item that follows a second paragraph."""
     page = "1. One:\n\n       code\n\n   More.\n2. Two:\n   - a\n     b\n\nEnd.\n\n```yaml\n- name: x\n  y: z\n```\n"
     assert site.indented(page) == (

@@ -88,7 +88,7 @@ def site(tmp_path: Path, index: Index, monkeypatch: pytest.MonkeyPatch) -> Site:
     return Site(tmp_path / "site", index)
 
 
-def test_a_mirror_that_is_filled_of_an_inventory_is_complete_for_the_role(site: Site, capsys: Any) -> None:
+def test_a_mirror_that_is_filled_of_an_inventory_is_complete_for_the_role(site, capsys):
     site.variables["mirror_files"] = {"bazel-0.26.1": site.file("bazel-0.26.1", b"bazel")}
     assert site.run("fetch") == 0
     assert "holds 4 artifacts (at least 0 MB), each verified; 4 fetched now." in capsys.readouterr().out
@@ -108,7 +108,7 @@ def test_a_mirror_that_is_filled_of_an_inventory_is_complete_for_the_role(site: 
     assert len(site.index.requests) == request_count
 
 
-def test_the_list_names_kind_address_and_what_needs_it(site: Site, capsys: Any) -> None:
+def test_the_list_names_kind_address_and_what_needs_it(site, capsys):
     file = site.file("bazel-0.26.1", b"bazel")
     site.variables |= {
         "mirror_files": {"bazel-0.26.1": file},
@@ -130,7 +130,7 @@ def test_the_list_names_kind_address_and_what_needs_it(site: Site, capsys: Any) 
     assert {"tf1.15-cpu-py27-el7 on Python 2.7", "tf1.15-cpu-py36-el7 on Python 3.6 (cdsw_engine_stack)"} <= needs
 
 
-def test_a_file_that_nothing_fetches_is_named_and_may_be_put_there(site: Site, capsys: Any) -> None:
+def test_a_file_that_nothing_fetches_is_named_and_may_be_put_there(site, capsys):
     bundle = {**site.file("tf.bundle", b"bundle"), "file": "{{ mirror_url }}/files/tf.bundle"}
     site.variables["tensorflow_build_source"] = bundle
     assert site.run("fetch") == 1
@@ -147,7 +147,7 @@ def test_a_file_that_nothing_fetches_is_named_and_may_be_put_there(site: Site, c
     assert "Fetch them: the same command, with fetch in place of verify." in errors
 
 
-def test_a_wheel_that_the_site_built_is_listed_and_not_fetched(site: Site, capsys: Any) -> None:
+def test_a_wheel_that_the_site_built_is_listed_and_not_fetched(site, capsys):
     site.write_stack(tensorflow_source="built", tensorflow="1.15.0", tensorflow_commit="5" * 40, bazel="0.26.1")
     (site.directory / "stacks" / "built").mkdir()
     record = {**PROVENANCE, "version": "1.15.0", "commit": "5" * 40, "python": {"version": "3.11", "abi": ""}}
@@ -159,7 +159,7 @@ def test_a_wheel_that_the_site_built_is_listed_and_not_fetched(site: Site, capsy
     assert "this site builds" in capsys.readouterr().err
 
 
-def test_a_set_of_packages_is_compared_and_without_dnf_all_else_is_fetched(site: Site, capsys: Any) -> None:
+def test_a_set_of_packages_is_compared_and_without_dnf_all_else_is_fetched(site, capsys):
     site.variables["mirror_package_sets"] = [SET]
     (site.directory / "key.asc").write_text("key\n")
     assert site.run("fetch") == 1
@@ -196,7 +196,7 @@ def test_a_set_of_packages_is_compared_and_without_dnf_all_else_is_fetched(site:
         ({"cdsw_engine_stack": "lost"}, "engine1: The name of a stack is required, but none is called 'lost'"),
     ],
 )
-def test_what_an_inventory_does_not_decide_is_a_sentence(variables: dict[str, Any], words: str) -> None:
+def test_what_an_inventory_does_not_decide_is_a_sentence(variables, words):
     def no_key(name: str) -> str:
         raise ValueError
 
@@ -206,7 +206,7 @@ def test_what_an_inventory_does_not_decide_is_a_sentence(variables: dict[str, An
     assert words in "\n".join(problems)
 
 
-def test_a_value_that_only_a_host_decides_is_a_sentence(site: Site, capsys: Any) -> None:
+def test_a_value_that_only_a_host_decides_is_a_sentence(site, capsys):
     site.variables["deeplearning_request"] = "{{ ansible_facts.os }}"
     assert site.run("list") == 1
     output = capsys.readouterr()
@@ -214,7 +214,7 @@ def test_a_value_that_only_a_host_decides_is_a_sentence(site: Site, capsys: Any)
     assert output.out == ""
 
 
-def test_a_named_stack_decides_between_those_that_fit_the_constraints(site: Site, capsys: Any) -> None:
+def test_a_named_stack_decides_between_those_that_fit_the_constraints(site, capsys):
     site.variables["deeplearning_request"] = {"tensorflow": "2.15", "python": "3.11"}
     assert site.run("list", "tf2.15-cpu-py3-el9:3.11") == 0
     output = capsys.readouterr().out
@@ -222,7 +222,7 @@ def test_a_named_stack_decides_between_those_that_fit_the_constraints(site: Site
     assert "Python 3.9" not in output
 
 
-def test_a_vaulted_inventory_is_read_with_its_password(site: Site, tmp_path: Path, capsys: Any) -> None:
+def test_a_vaulted_inventory_is_read_with_its_password(site, tmp_path, capsys):
     (tmp_path / "password").write_text("word")
     (site.directory / "host_vars").mkdir()
     path = site.directory / "host_vars" / "mirror1.yml"
@@ -235,7 +235,7 @@ def test_a_vaulted_inventory_is_read_with_its_password(site: Site, tmp_path: Pat
     assert "canary" not in str(capsys.readouterr())
 
 
-def test_an_inventory_that_is_not_there_and_no_request_at_all_are_refused(capsys: Any) -> None:
+def test_an_inventory_that_is_not_there_and_no_request_at_all_are_refused(capsys):
     assert mirror.main(["list", "-i", "inventories/lost"]) == 1
     assert "inventories/lost does not" in capsys.readouterr().err
     with pytest.raises(SystemExit):
@@ -243,7 +243,7 @@ def test_an_inventory_that_is_not_there_and_no_request_at_all_are_refused(capsys
     assert "a stack or an inventory (-i) is required" in capsys.readouterr().err
 
 
-def test_the_plan_and_the_program_ask_for_the_same_environments() -> None:
+def test_the_plan_and_the_program_ask_for_the_same_environments():
     """The plan knows the hosts' Pythons; the list has all of the stack's."""
     engine = {"cdsw_engine_stack": "tf1.15-cpu-py36-el7"}
     engines = [make_host(**engine), make_host("engine1", ("cdsw_engine_host",), **engine)]
@@ -257,6 +257,6 @@ def test_the_plan_and_the_program_ask_for_the_same_environments() -> None:
     assert ["tf1.15-cpu-py36-el7", "3.6"] in pairs
 
 
-def test_an_engine_of_an_unknown_stack_is_a_problem_of_the_plan() -> None:
+def test_an_engine_of_an_unknown_stack_is_a_problem_of_the_plan():
     hosts = [make_host(), make_host("engine1", ("cdsw_engine_host",), cdsw_engine_stack="lost")]
     assert any("none is called 'lost'" in problem for problem in plan.make_plan(hosts, REPOSITORY).problems)

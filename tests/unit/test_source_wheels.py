@@ -9,14 +9,13 @@ import pytest
 from ansible.module_utils.hadoop_dl_host import source_wheels
 from ansible.module_utils.hadoop_dl_host.environment_packages import Refused
 from environments import Site
-from faulty_server import Index
 from interpreters import HOST_PYTHONS, UTILITIES, WITHOUT_ANSIBLE
-from source_distributions import FILES, NAME, Recipe, digest, source
+from source_distributions import FILES, NAME, digest, source
 
 from hadoop_dl.data import stacks
 
 
-def test_every_source_distribution_of_a_lock_has_a_recipe_and_no_other() -> None:
+def test_every_source_distribution_of_a_lock_has_a_recipe_and_no_other():
     all_stacks = [stacks.load_stack(name) for name in stacks.stack_names()]
     entries = [entry for stack in all_stacks for python in stack.pythons for entry in stack.lock(python).entries]
     sources = [entry for entry in entries if not source_wheels.is_wheel(entry.name)]
@@ -28,7 +27,7 @@ def test_every_source_distribution_of_a_lock_has_a_recipe_and_no_other() -> None
     assert recipe_versions == locked_versions
 
 
-def test_the_wheel_has_the_named_files_and_what_pkg_info_says(tmp_path: Path, recipe: Recipe) -> None:
+def test_the_wheel_has_the_named_files_and_what_pkg_info_says(tmp_path, recipe):
     path = source_wheels.make(NAME, digest(tmp_path / NAME), str(tmp_path / NAME), str(tmp_path))
     assert Path(path).name == "evil-1.0.post2-py2.py3-none-any.whl"
     with zipfile.ZipFile(path) as archive:
@@ -43,7 +42,7 @@ def test_the_wheel_has_the_named_files_and_what_pkg_info_says(tmp_path: Path, re
     )
 
 
-def test_the_pythons_of_hosts_make_the_same_wheel_at_any_time(tmp_path: Path, recipe: Recipe) -> None:
+def test_the_pythons_of_hosts_make_the_same_wheel_at_any_time(tmp_path, recipe):
     program = (
         f"{WITHOUT_ANSIBLE}from {source_wheels.__package__} import source_wheels as s\n"
         "s.RECIPES = {sys.argv[3]: s.Recipe(*eval(sys.argv[4]))}\n"
@@ -59,9 +58,7 @@ def test_the_pythons_of_hosts_make_the_same_wheel_at_any_time(tmp_path: Path, re
         assert digest(Path(completed.stdout.strip())) == recipe.sha256
 
 
-def test_a_wheel_with_other_bytes_than_the_recipe_states_is_refused(
-    tmp_path: Path, recipe: Recipe, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_wheel_with_other_bytes_than_the_recipe_states_is_refused(tmp_path, recipe, monkeypatch):
     path = tmp_path / NAME
     monkeypatch.setitem(source_wheels.RECIPES, digest(path), recipe._replace(sha256="0" * 64))
     words = rf"must have the sha256 0{{64}} but has {recipe.sha256}: the recipe in source_wheels"
@@ -75,9 +72,7 @@ def offered(site: Site, path: Path) -> None:
     site.lines["keras"] = [f"evil==1.0.post2 --hash=sha256:{digest(path)}  # {NAME} {path.stat().st_size}"]
 
 
-def test_a_host_installs_and_seals_a_source_distribution_without_its_setup(
-    with_pip: Site, tmp_path: Path, recipe: Recipe
-) -> None:
+def test_a_host_installs_and_seals_a_source_distribution_without_its_setup(with_pip, tmp_path, recipe):
     offered(with_pip, tmp_path / NAME)
     with_pip.install("tensorflow")
     assert with_pip.install("keras")["changed"] is True
@@ -88,7 +83,7 @@ def test_a_host_installs_and_seals_a_source_distribution_without_its_setup(
     assert with_pip.install("keras")["changed"] is False
 
 
-def test_a_host_installs_no_source_distribution_without_a_recipe(with_pip: Site, tmp_path: Path) -> None:
+def test_a_host_installs_no_source_distribution_without_a_recipe(with_pip, tmp_path):
     offered(with_pip, source(tmp_path))
     with_pip.install("tensorflow")
     words = r"evil-1\.0-2\.tar\.gz is a source distribution, and no setup\.py is run\. Build a wheel"
@@ -97,7 +92,7 @@ def test_a_host_installs_no_source_distribution_without_a_recipe(with_pip: Site,
     assert not list(with_pip.packages.glob("evil*"))
 
 
-def test_an_engine_image_gets_the_wheel_of_a_source_distribution(tmp_path: Path, index: Index, recipe: Recipe) -> None:
+def test_an_engine_image_gets_the_wheel_of_a_source_distribution(tmp_path, index, recipe):
     """Its build has neither the source nor its setup.py."""
     path, build = tmp_path / NAME, tmp_path / "build"
     index.files[NAME] = path.read_bytes()

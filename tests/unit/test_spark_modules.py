@@ -3,7 +3,6 @@
 import os
 import subprocess
 import zipfile
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -32,7 +31,7 @@ def jars(tmp_path: Path) -> Path:
     return directory
 
 
-def test_the_jars_are_in_hdfs_as_one_uncompressed_archive(tmp_path: Path, jars: Path) -> None:
+def test_the_jars_are_in_hdfs_as_one_uncompressed_archive(tmp_path, jars):
     hdfs = Hdfs(tmp_path)
     (tmp_path / "libs.zip-99999999").touch()  # of a killed run
     assert not spark(hdfs).has("/apps/libs.zip")
@@ -45,7 +44,7 @@ def test_the_jars_are_in_hdfs_as_one_uncompressed_archive(tmp_path: Path, jars: 
 
 
 @pytest.mark.parametrize("broken", ["-mkdir", "-put", "-mv"])
-def test_an_upload_that_fails_leaves_no_archive_and_says_why(tmp_path: Path, jars: Path, broken: str) -> None:
+def test_an_upload_that_fails_leaves_no_archive_and_says_why(tmp_path, jars, broken):
     hdfs = Hdfs(tmp_path, broken)
     with pytest.raises(spark_libraries.Failure, match=f"{broken}: Permission denied.*tensorflowonspark_hdfs_user"):
         spark_libraries.upload(spark(hdfs), str(jars), "/apps/libs.zip", str(tmp_path))
@@ -63,7 +62,7 @@ def test_an_upload_that_fails_leaves_no_archive_and_says_why(tmp_path: Path, jar
         (None, "hdfs://"),
     ],
 )
-def test_the_archives_address_has_the_clusters_file_system(tmp_path: Path, written: str | None, expected: str) -> None:
+def test_the_archives_address_has_the_clusters_file_system(tmp_path, written, expected):
     hdfs = Hdfs(tmp_path)
     (tmp_path / "hadoop-env.sh").write_text(f"export HADOOP_CONF_DIR={tmp_path}\n")
     if written:
@@ -71,7 +70,7 @@ def test_the_archives_address_has_the_clusters_file_system(tmp_path: Path, writt
     assert spark(hdfs).default_file_system() == expected
 
 
-def test_two_edge_nodes_that_upload_at_once_both_succeed(tmp_path: Path, jars: Path) -> None:
+def test_two_edge_nodes_that_upload_at_once_both_succeed(tmp_path, jars):
     hdfs = Hdfs(tmp_path)
 
     def upload(downloads: Path) -> None:
@@ -99,9 +98,7 @@ def test_two_edge_nodes_that_upload_at_once_both_succeed(tmp_path: Path, jars: P
     ],
     ids=["length", "bytes", "a jar", "owner", "owner of the directory", "mode of the directory"],
 )
-def test_a_file_of_somebody_else_under_the_archives_name_is_refused(
-    tmp_path: Path, jars: Path, change: Callable[[Path], object], words: str, secure: bool
-) -> None:
+def test_a_file_of_somebody_else_under_the_archives_name_is_refused(tmp_path, jars, change, words, secure):
     """All jobs of all users run its jars. A ticket does not decide who writes there."""
     hdfs = Hdfs(tmp_path)
     if secure:
@@ -120,7 +117,7 @@ def test_a_file_of_somebody_else_under_the_archives_name_is_refused(
 @pytest.mark.parametrize(
     "path", ["hadoop/bin/hdfs", "hadoop/libexec/hdfs-config.sh", "jdk/bin/java", "conf/hadoop-env.sh"]
 )
-def test_a_launcher_that_others_may_change_is_not_run_by_root(tmp_path: Path, path: str) -> None:
+def test_a_launcher_that_others_may_change_is_not_run_by_root(tmp_path, path):
     hdfs = Hdfs(tmp_path)
     with open(tmp_path / "hadoop-env.sh", "a") as settings:
         settings.write(f"export JAVA_HOME={tmp_path}/jdk HADOOP_CONF_DIR={tmp_path}/conf\n")
@@ -135,7 +132,7 @@ def test_a_launcher_that_others_may_change_is_not_run_by_root(tmp_path: Path, pa
 DIRECTORIES = ["/apps/deeplearning/spark", "/apps/deeplearning"]
 
 
-def test_directories_that_are_made_for_the_archive_are_recorded_the_deepest_first(tmp_path: Path) -> None:
+def test_directories_that_are_made_for_the_archive_are_recorded_the_deepest_first(tmp_path):
     hdfs = Hdfs(tmp_path)
     (hdfs.root / "apps").mkdir()
     assert spark(hdfs).missing_directories(DIRECTORIES[0]) == DIRECTORIES
@@ -146,9 +143,7 @@ def test_directories_that_are_made_for_the_archive_are_recorded_the_deepest_firs
 
 
 @pytest.mark.parametrize("site_file", [True, False])
-def test_files_in_hdfs_go_with_their_directories_and_what_a_site_put_there_stays(
-    tmp_path: Path, site_file: bool
-) -> None:
+def test_files_in_hdfs_go_with_their_directories_and_what_a_site_put_there_stays(tmp_path, site_file):
     hdfs = Hdfs(tmp_path)
     place = hdfs.root / "apps/deeplearning/spark"
     place.mkdir(parents=True)
@@ -162,15 +157,13 @@ def test_files_in_hdfs_go_with_their_directories_and_what_a_site_put_there_stays
     assert names == (["apps", "apps/deeplearning", "apps/deeplearning/site.txt"] if site_file else ["apps"])
 
 
-def test_a_file_system_that_refuses_stops_before_the_record_goes(tmp_path: Path) -> None:
+def test_a_file_system_that_refuses_stops_before_the_record_goes(tmp_path):
     hdfs = Hdfs(tmp_path, broken="-rm")
     with pytest.raises(hdfs_command.Failure, match="-rm: Permission denied"):
         remove_hdfs_files.remove(spark(hdfs), ["/apps/a.zip"], [])
 
 
-def test_the_printed_commands_add_jars_to_no_file_that_others_planted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_printed_commands_add_jars_to_no_file_that_others_planted(tmp_path, monkeypatch):
     """zip adds to an archive that is there, and keeps what it has."""
     tasks = ansible_programs.tasks_in(ansible_programs.REPOSITORY / "roles/tensorflowonspark/tasks/spark.yml")
     lines = next(task["ansible.builtin.debug"]["msg"] for task in tasks if "ansible.builtin.debug" in task)

@@ -1,7 +1,6 @@
 """scripts/stack new: the file of a stack that meets a request; versions for old Pythons. No index is asked."""
 
 import shlex
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -43,9 +42,7 @@ def locks(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return names
 
 
-def test_the_next_step_of_an_answer_without_a_stack_can_be_pasted_and_ends_in_one(
-    directory: Path, locks: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_next_step_of_an_answer_without_a_stack_can_be_pasted_and_ends_in_one(directory, locks, capsys):
     line = "resolve --os rhel-8.8 --gpu V100 'tensorflow>=2.13,<2.14'"
     assert stack.main(shlex.split(line)) == 0
     step = capsys.readouterr().out.splitlines()[-1].strip()
@@ -60,7 +57,7 @@ def test_the_next_step_of_an_answer_without_a_stack_can_be_pasted_and_ends_in_on
     assert capsys.readouterr().out.startswith("tf2.13-py311-el8: TensorFlow 2.13.1")
 
 
-def test_the_name_in_the_step_is_free() -> None:
+def test_the_name_in_the_step_is_free():
     request = {
         "os": "rhel-7.4",
         "gpu": "V100-PCIE-16GB",
@@ -72,7 +69,7 @@ def test_the_name_in_the_step_is_free() -> None:
     assert "/tf1.4-py27-el7-2.yml as " in resolve(request).next[0]
 
 
-def test_a_host_of_the_plan_is_described_in_the_step(directory: Path) -> None:
+def test_a_host_of_the_plan_is_described_in_the_step(directory):
     from hadoop_dl.data.host_facts import HostProfile
     from hadoop_dl.resolver import unmet
 
@@ -93,9 +90,7 @@ def test_a_host_of_the_plan_is_described_in_the_step(directory: Path) -> None:
         ({"os": "rhel-9.4", "tensorflow": "2.21", "python": "3.12"}, {"nvidia-cublas-cu12==12.5.3.2"}, set()),
     ],
 )
-def test_the_file_requires_what_the_answer_has(
-    directory: Path, request_: Mapping[str, object], present: set[str], absent: set[str]
-) -> None:
+def test_the_file_requires_what_the_answer_has(directory, request_, present, absent):
     new = stack_new.new_stack(load(), "new", directory, request_, resolve(request_))
     assert not stack_problems(new.data, "new")
     lines = [line for texts in new.data["requirements"].values() for line in texts]
@@ -104,9 +99,7 @@ def test_the_file_requires_what_the_answer_has(
     assert len({Requirement(line).name for line in lines}) == len(lines), "a project is required once"
 
 
-def test_a_refused_lock_leaves_the_file_and_names_its_lines(
-    directory: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_refused_lock_leaves_the_file_and_names_its_lines(directory, monkeypatch, capsys):
     reason = "Because keras==2.13.1 depends on numpy>=2 and tensorflow==2.13.1 depends on numpy<=1.24.3"
 
     def refuse(*_: object) -> bool:
@@ -147,15 +140,7 @@ def test_a_refused_lock_leaves_the_file_and_names_its_lines(
         ),
     ],
 )
-def test_what_needs_no_new_stack_is_said_and_nothing_is_written(
-    tmp_path: Path,
-    name: str,
-    place: str,
-    words: list[str],
-    status: int,
-    sentence: str,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_what_needs_no_new_stack_is_said_and_nothing_is_written(tmp_path, name, place, words, status, sentence, capsys):
     assert stack.main(["new", name, "--stacks", str(tmp_path / place), *words]) == status
     captured = capsys.readouterr()
     assert sentence in captured.out + captured.err
@@ -184,7 +169,7 @@ def index(python: str) -> old_pythons.Index:
     )
 
 
-def test_versions_that_have_no_wheel_are_left_to_the_resolver_that_knows_recipes() -> None:
+def test_versions_that_have_no_wheel_are_left_to_the_resolver_that_knows_recipes():
     """uv would run a setup.py or refuse: TensorFlow 2.5 on Python 3.9 requires termcolor 1.1, as 2.4 and 2.6 do."""
     locks = [
         (found.data["tensorflow"], python, found.base_lock(python))
@@ -198,12 +183,12 @@ def test_versions_that_have_no_wheel_are_left_to_the_resolver_that_knows_recipes
     assert not old_pythons.needs_recipes("2.15.1", "3.9")
 
 
-def test_the_newest_versions_that_fit_and_run_on_the_python_are_chosen() -> None:
+def test_the_newest_versions_that_fit_and_run_on_the_python_are_chosen():
     versions = old_pythons.resolve(["tensorflow==1.12.3"], "2.7", index("2.7"))
     assert versions == {"tensorflow": "1.12.3", "tensorboard": "1.12.2", "weakref": "1.0rc1", "six": "1.17.0"}
 
 
-def test_an_earlier_version_is_taken_if_a_later_project_requires_it() -> None:
+def test_an_earlier_version_is_taken_if_a_later_project_requires_it():
     assert old_pythons.resolve(["six", "tensorflowonspark"], "3.6", index("3.6"))["six"] == "1.16.0"
 
 
@@ -215,12 +200,12 @@ def test_an_earlier_version_is_taken_if_a_later_project_requires_it() -> None:
         (["tensorflowonspark"], "the stack's file requires tensorflowonspark"),
     ],
 )
-def test_requirements_that_contradict_each_other_are_named(requirements: list[str], sentence: str) -> None:
+def test_requirements_that_contradict_each_other_are_named(requirements, sentence):
     with pytest.raises(StackError, match=sentence):
         old_pythons.resolve(requirements, "2.7", index("2.7"))
 
 
-def test_a_new_stack_copies_from_its_own_line_if_there_is_one() -> None:
+def test_a_new_stack_copies_from_its_own_line_if_there_is_one():
     for found in load_stacks():
         if not found.is_built and not found.base:
             versions = {**found.data, "python": found.pythons[0]}

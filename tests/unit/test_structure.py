@@ -1,7 +1,6 @@
 """make structure: each rule names the places that break it, and nothing else."""
 
 import subprocess
-from pathlib import Path
 
 import pytest
 
@@ -77,7 +76,7 @@ CHECK = "roles/one/files/a-check/check"
         ),
     ],
 )
-def test_a_rule_names_the_places_that_break_it(rule, files, places, tmp_path: Path) -> None:
+def test_a_rule_names_the_places_that_break_it(rule, files, places, tmp_path):
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text, encoding="utf-8")
@@ -87,7 +86,7 @@ def test_a_rule_names_the_places_that_break_it(rule, files, places, tmp_path: Pa
     assert broken == places
 
 
-def test_a_broken_rule_fails_the_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+def test_a_broken_rule_fails_the_step(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(structure, "RULES", (structure.cycle,))
     monkeypatch.setattr(structure, "imports_of", lambda *_: {"a": {"b"}, "b": {"a"}})
     assert structure.main() == 1

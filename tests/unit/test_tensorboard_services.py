@@ -31,7 +31,7 @@ def planned(host: model.Host) -> model.Plan:
     return plan.make_plan([host], REPOSITORY)
 
 
-def test_a_service_needs_work_once_and_again_when_it_or_the_environment_changes() -> None:
+def test_a_service_needs_work_once_and_again_when_it_or_the_environment_changes():
     host = edge(ANNA)
     edge1 = after(host, planned(host))
     assert "tensorboard" in needs(planned(host), "edge1")
@@ -42,7 +42,7 @@ def test_a_service_needs_work_once_and_again_when_it_or_the_environment_changes(
     assert "tensorboard" in needs(planned(other_stack), "edge1")
 
 
-def test_services_that_are_no_longer_requested_have_work_until_they_are_gone() -> None:
+def test_services_that_are_no_longer_requested_have_work_until_they_are_gone():
     host = edge(ANNA)
     current_host = after(host, planned(host))
     empty_host = replace(current_host, variables={**current_host.variables, "tensorboard_services": []})
@@ -51,7 +51,7 @@ def test_services_that_are_no_longer_requested_have_work_until_they_are_gone() -
 
 
 @pytest.mark.parametrize("group", ["data_nodes", "cdsw_hosts"])
-def test_other_hosts_serve_nothing(group: str) -> None:
+def test_other_hosts_serve_nothing(group):
     host = make_host("host1", (group,), changed_node(**NAMED), tensorboard_services=[{**ANNA, "user": "ben"}])
     assert "tensorboard" not in needs(planned(host), "host1")
 
@@ -66,11 +66,11 @@ def test_other_hosts_serve_nothing(group: str) -> None:
         ([{**ANNA, "keytab": "/etc/keytabs/anna"}], "(vision) requires principal and keytab together"),
     ],
 )
-def test_what_a_service_lacks_is_told_before_a_host_changes(services: list[dict[str, Any]], words: str) -> None:
+def test_what_a_service_lacks_is_told_before_a_host_changes(services, words):
     assert words in planned(edge(*services)).failure()
 
 
-def test_in_hdfs_with_kerberos_a_service_requires_a_keytab() -> None:
+def test_in_hdfs_with_kerberos_a_service_requires_a_keytab():
     secure = changed_node(**NAMED, **SECURE)
     login = {"hadoop_principal": "dl@EXAMPLE.COM", "hadoop_keytab": "/etc/keytabs/dl"}
     local = {**ANNA, "directory": "/home/anna/runs"}
@@ -79,7 +79,7 @@ def test_in_hdfs_with_kerberos_a_service_requires_a_keytab() -> None:
         assert ("requires Kerberos, but no keytab" in failure) is is_refused
 
 
-def test_a_stack_without_tensorboard_is_refused() -> None:
+def test_a_stack_without_tensorboard_is_refused():
     host = edge(ANNA, node=el9_node("3.11", **NAMED), deeplearning_request="tf2.21-cpu-py311")
     assert "requires TensorBoard, but tf2.21-cpu-py311 has none" in planned(host).failure()
 
@@ -92,7 +92,7 @@ def test_a_stack_without_tensorboard_is_refused() -> None:
         *({"user": "root"}, {"port": 80}, {"name": "a/b"}),
     ],
 )
-def test_what_systemd_would_read_otherwise_is_refused(change: dict[str, Any]) -> None:
+def test_what_systemd_would_read_otherwise_is_refused(change):
     variables = {"tensorboard_services": [{**ANNA, **LOGIN}]}
     assert inputs.check(variables, REPOSITORY).problems == []
     (problem,) = inputs.check({"tensorboard_services": [{**ANNA, **LOGIN, **change}]}, REPOSITORY).problems
@@ -108,11 +108,11 @@ def test_what_systemd_would_read_otherwise_is_refused(change: dict[str, Any]) ->
         ("0::/system.slice/other-deeplearning-tensorboard-vision.service\n", False),
     ],
 )
-def test_a_process_of_a_service_does_not_hold_a_removal(cgroups: str, ours: bool) -> None:
+def test_a_process_of_a_service_does_not_hold_a_removal(cgroups, ours):
     assert bool(removal_reader.OWN_SERVICE.search(cgroups)) is ours
 
 
-def test_units_alone_are_something_to_remove_and_what_a_site_added_to_one_is_not(tmp_path: Any) -> None:
+def test_units_alone_are_something_to_remove_and_what_a_site_added_to_one_is_not(tmp_path):
     units = tmp_path / "etc/systemd/system"
     (units / "deeplearning-tensorboard-vision.service.d").mkdir(parents=True)
     host = removal_reader.Removal(str(tmp_path / "none"), system=str(tmp_path))

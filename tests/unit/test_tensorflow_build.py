@@ -33,7 +33,7 @@ def work(info: dict[str, Any] | None = None, **given: Any) -> Any:
 # --- configure and bazel --------------------------------------------------------------------------------------------
 
 
-def test_the_answers_are_the_lines_own_with_this_hosts_values() -> None:
+def test_the_answers_are_the_lines_own_with_this_hosts_values():
     answers = work()["spec"]["answers"]
     assert answers["PYTHON_BIN_PATH"] == "/opt/python/bin/python"
     assert answers["PYTHON_LIB_PATH"].endswith("site-packages")
@@ -42,7 +42,7 @@ def test_the_answers_are_the_lines_own_with_this_hosts_values() -> None:
     assert "TF_NEED_HDFS" not in answers  # gone since 1.12
 
 
-def test_the_white_papers_answers_for_1_6() -> None:
+def test_the_white_papers_answers_for_1_6():
     """jemalloc, HDFS and Kafka yes; GCP, S3, XLA, GDR, VERBS, OpenCL, TensorRT, clang, MPI no; CUDA 8.0, cuDNN 6, capability 6.0."""
     cuda = {"version": "8.0", "cudnn": "6.0", "path": "/usr/local/cuda-8.0", "cudnn_path": ""}
     old = {"bazel": {**INFO["bazel"], "version": "0.9.0"}, "compiler": {"path": "/usr/bin/gcc", "version": "4.8.5"}}
@@ -62,14 +62,14 @@ def test_the_white_papers_answers_for_1_6() -> None:
 
 @pytest.mark.parametrize("row", compat.load().rows("tensorflow_build", "profiles"), ids=lambda row: row["profile"])
 @pytest.mark.parametrize("cuda", [{}, CUDA], ids=["cpu", "gpu"])
-def test_no_placeholder_of_any_profile_reaches_configure(row: compat.Row, cuda: dict[str, str]) -> None:
+def test_no_placeholder_of_any_profile_reaches_configure(row, cuda):
     inputs = {**GIVEN, "version": f"{row['lines']['last']}.0", "cuda": cuda, "capabilities": ["7.0"]}
     answers = build.configure_answers(inputs, {**INFO, "clang": {"path": "/usr/bin/clang", "version": "17"}}, row)
     assert [name for name, value in answers.items() if "<" in value] == []
     assert "native" not in answers["CC_OPT_FLAGS"]
 
 
-def test_an_intersection_without_features_compiles_for_any_cpu() -> None:
+def test_an_intersection_without_features_compiles_for_any_cpu():
     assert build.cpu_options([]) == "-mtune=generic"
 
 
@@ -82,9 +82,7 @@ def test_an_intersection_without_features_compiles_for_any_cpu() -> None:
         ("2.8.0", {"hdfs": True, "kafka": False}, "--define=no_hdfs_support=false"),
     ],
 )
-def test_switches_of_features_are_flags_where_configure_does_not_ask(
-    version: str, features: dict[str, bool], flag: str
-) -> None:
+def test_switches_of_features_are_flags_where_configure_does_not_ask(version, features, flag):
     assert flag in flags(version, **features)
     assert flag not in flags(version, **{name: not value for name, value in features.items()})
 
@@ -93,21 +91,21 @@ def flags(version: str, **given: Any) -> list[str]:
     return build.build_flags({**GIVEN, "version": version, **given}, build.profile(version))
 
 
-def test_tensorflow_2_0_gets_no_switch_for_the_kafka_that_it_lacks() -> None:
+def test_tensorflow_2_0_gets_no_switch_for_the_kafka_that_it_lacks():
     assert "--config=nokafka" not in flags("2.0.0", kafka=False)
 
 
 @pytest.mark.parametrize("cuda", [{}, {**CUDA, "version": "12.3", "cudnn": "8.9"}])
-def test_the_wheel_of_2_17_is_of_the_project_that_the_built_lock_names(cuda: dict[str, str]) -> None:
+def test_the_wheel_of_2_17_is_of_the_project_that_the_built_lock_names(cuda):
     assert "--repo_env=WHEEL_NAME=tensorflow" in flags("2.17.0", cuda=cuda, kafka=False, hdfs=False)
 
 
 @pytest.mark.parametrize(("memory", "cores", "jobs"), [(32000, 16, 15), (4000, 16, 1), (64000, 4, 4), (1000, 2, 1)])
-def test_jobs_are_what_cores_and_memory_allow(memory: int, cores: int, jobs: int) -> None:
+def test_jobs_are_what_cores_and_memory_allow(memory, cores, jobs):
     assert build.jobs(GIVEN, {**INFO, "memory_mb": memory, "cores": cores}) == jobs
 
 
-def test_the_memory_of_bazel_is_capped() -> None:
+def test_the_memory_of_bazel_is_capped():
     assert work()["spec"]["flags"][-2:] == ["--jobs=15", "--local_ram_resources=31488"]
     old = {"bazel": {**INFO["bazel"], "version": "0.24.1"}}
     assert work(old)["spec"]["flags"][-1] == "--local_resources=31488,15,1.0"
@@ -130,13 +128,13 @@ def test_the_memory_of_bazel_is_capped() -> None:
         ({}, {"cuda": CUDA, "capabilities": ["7.0"]}),
     ],
 )
-def test_the_key_changes_with_what_decides_the_wheel(info: dict[str, Any], given: dict[str, Any]) -> None:
+def test_the_key_changes_with_what_decides_the_wheel(info, given):
     result = work(info, **given)
     assert result["problems"] == []
     assert result["key"] != work()["key"]
 
 
-def test_the_key_stays_where_only_the_speed_differs() -> None:
+def test_the_key_stays_where_only_the_speed_differs():
     assert work({"memory_mb": 16000}, jobs=3, timeout=60, disk_min_mb=1)["key"] == work()["key"]
 
 
@@ -169,13 +167,13 @@ def test_the_key_stays_where_only_the_speed_differs() -> None:
         ({}, {"cuda": CUDA, "capabilities": ["7.0", "8.0"]}, "does not know the compute capabilities 8.0"),
     ],
 )  # fmt: skip
-def test_refusals(info: dict[str, Any], given: dict[str, Any], words: str) -> None:
+def test_refusals(info, given, words):
     result = work(info, **given)
     assert words in " ".join(result["problems"])
     assert (result["key"], result["spec"]) == ("", {})
 
 
-def test_everything_that_is_missing_is_named_at_once() -> None:
+def test_everything_that_is_missing_is_named_at_once():
     bare = {"tools": {"git": "", "objdump": ""}, "bazel": {"path": ""}, "python": {}, "disk_free_mb": 1}
     assert len(work(bare)["problems"]) == 5
 
@@ -183,7 +181,7 @@ def test_everything_that_is_missing_is_named_at_once() -> None:
 # --- what logs say --------------------------------------------------------------------------------------------------
 
 
-def test_a_question_is_recognised_as_it_is_printed() -> None:
+def test_a_question_is_recognised_as_it_is_printed():
     output = (
         "You have bazel 0.26.1 installed.\n"
         "Do you wish to build TensorFlow with XLA JIT support? [Y/n]: XLA JIT support will be enabled for TensorFlow.\n\n"
@@ -199,7 +197,7 @@ def test_a_question_is_recognised_as_it_is_printed() -> None:
     assert tensorflow_builder.unanswered(text) == [], "it asked nothing"
 
 
-def test_the_last_counters_of_bazel_count() -> None:
+def test_the_last_counters_of_bazel_count():
     log = "[5 / 16] Compiling a.cc\nINFO: x\n[1,204 / 20,011] 8 actions running\n"
     assert tensorflow_builder.counters(log) == [1204, 20011]
     assert tensorflow_builder.counters("Analyzing: target") is None
@@ -244,7 +242,7 @@ def new_build(root: Path) -> tensorflow_builder.Build:
         ),
     ],
 )
-def test_why_bazel_ended(tmp_path: Path, log: str, status: int, words: str) -> None:
+def test_why_bazel_ended(tmp_path, log, status, words):
     builder = new_build(tmp_path)
     Path(builder.log).write_text(f"$ ./configure\n\n$ bazel build\n{log}\n", encoding="utf-8")
     answer = tensorflow_builder.processes.Answer(status, "", "", False, "ended")
@@ -253,9 +251,7 @@ def test_why_bazel_ended(tmp_path: Path, log: str, status: int, words: str) -> N
 
 
 @pytest.mark.parametrize(("left", "words"), [(100, "is full. Free some space there"), (10**6, "status 36")])
-def test_a_disk_that_is_full_is_named_where_no_program_says_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, left: int, words: str
-) -> None:
+def test_a_disk_that_is_full_is_named_where_no_program_says_so(tmp_path, monkeypatch, left, words):
     """bazel's write of its own files ends in the middle, without an error, and then bazel with status 36."""
     builder = new_build(tmp_path)
     monkeypatch.setattr(tensorflow_builder.os, "statvfs", lambda _: SimpleNamespace(f_bavail=left, f_frsize=4096))
@@ -265,9 +261,7 @@ def test_a_disk_that_is_full_is_named_where_no_program_says_so(
     assert words in builder.why(answer)
 
 
-def test_a_disk_that_is_full_where_the_build_itself_writes_is_named_too(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_disk_that_is_full_where_the_build_itself_writes_is_named_too(tmp_path, monkeypatch):
     builder = new_build(tmp_path)
 
     def fill() -> None:
@@ -279,7 +273,7 @@ def test_a_disk_that_is_full_where_the_build_itself_writes_is_named_too(
     assert "is full. Free some space there. Run the same command again" in status["message"]
 
 
-def test_the_status_of_a_build_that_filled_the_disk_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_status_of_a_build_that_filled_the_disk_is_written(tmp_path, monkeypatch):
     builder = new_build(tmp_path)
     Path(builder.reserve).write_bytes(b"0")
 
@@ -294,7 +288,7 @@ def test_the_status_of_a_build_that_filled_the_disk_is_written(tmp_path: Path, m
 
 
 @pytest.mark.parametrize("kind", ["link", "directory", "pipe", "of another user"])
-def test_only_a_file_of_the_builds_user_is_published(tmp_path: Path, kind: str) -> None:
+def test_only_a_file_of_the_builds_user_is_published(tmp_path, kind):
     source = tmp_path / "tensorflow.whl"
     owner = os.geteuid()
     if kind == "link":
@@ -327,7 +321,7 @@ def check(path: Path, request: dict[str, Any], error: str = KNOWN, first: str = 
     return json.loads(subprocess.run(argv, capture_output=True, text=True, check=False).stdout)["problems"]
 
 
-def test_a_wheel_as_asked_for_passes(tmp_path: Path) -> None:
+def test_a_wheel_as_asked_for_passes(tmp_path):
     assert check(tmp_path, {"version": "1.15.0", "hdfs": True, "cuda": False}) == []
 
 
@@ -342,9 +336,7 @@ def test_a_wheel_as_asked_for_passes(tmp_path: Path) -> None:
         ({}, KNOWN, "1 / 0", "ZeroDivisionError"),
     ],
 )
-def test_a_wheel_that_lacks_something_does_not(
-    tmp_path: Path, request_: dict[str, Any], error: str, first: str, words: str
-) -> None:
+def test_a_wheel_that_lacks_something_does_not(tmp_path, request_, error, first, words):
     assert words in " ".join(check(tmp_path, request_, error, first))
 
 
@@ -363,7 +355,7 @@ def asked(root: Path, key: str) -> dict[str, Any]:
     return host_modules.run("tensorflow_build", root=str(root), key=key, state="asked")
 
 
-def test_a_build_that_runs_tells_its_counters(tmp_path: Path) -> None:
+def test_a_build_that_runs_tells_its_counters(tmp_path):
     status(tmp_path, "key")
     (tmp_path / "builds/key/build.log").write_text("$ bazel\n[3 / 9] Compiling\n", encoding="utf-8")
     with HostLock("building", 0, str(tmp_path)):
@@ -371,7 +363,7 @@ def test_a_build_that_runs_tells_its_counters(tmp_path: Path) -> None:
     assert (result["build_state"], result["step"], result["actions"]) == ("running", "build", [3, 9])
 
 
-def test_a_build_whose_process_is_gone_was_stopped_also_if_another_one_runs(tmp_path: Path) -> None:
+def test_a_build_whose_process_is_gone_was_stopped_also_if_another_one_runs(tmp_path):
     status(tmp_path, "key")
     assert asked(tmp_path, "key")["build_state"] == "stopped"
     status(tmp_path, "other")
@@ -379,7 +371,7 @@ def test_a_build_whose_process_is_gone_was_stopped_also_if_another_one_runs(tmp_
         assert asked(tmp_path, "key")["build_state"] == "stopped"
 
 
-def test_while_another_wheel_is_built_a_build_is_refused(tmp_path: Path) -> None:
+def test_while_another_wheel_is_built_a_build_is_refused(tmp_path):
     status(tmp_path, "other")
     with HostLock("building", 0, str(tmp_path)):
         result = host_modules.run("tensorflow_build", root=str(tmp_path), key="key", spec={"version": "1.15.0"})
@@ -387,7 +379,7 @@ def test_while_another_wheel_is_built_a_build_is_refused(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("told", [True, False])
-def test_a_damaged_wheel_of_a_build_that_is_done_is_built_again(tmp_path: Path, told: bool) -> None:
+def test_a_damaged_wheel_of_a_build_that_is_done_is_built_again(tmp_path, told):
     published(tmp_path, "key")
     if told:
         status(tmp_path, "key", state="done", step="publish")
@@ -412,7 +404,7 @@ def killed(root: Path, key: str) -> None:
     (root / "running.json").write_text(json.dumps({"key": key, "pid": ended()}), encoding="utf-8")
 
 
-def test_a_build_that_has_not_told_its_key_yet_is_waited_for(tmp_path: Path) -> None:
+def test_a_build_that_has_not_told_its_key_yet_is_waited_for(tmp_path):
     """Of two starts at once the second one finds the lock held before the first one has written which wheel it builds."""
     killed(tmp_path, "of a killed build")
     with HostLock("building", 0, str(tmp_path)):
@@ -423,7 +415,7 @@ def test_a_build_that_has_not_told_its_key_yet_is_waited_for(tmp_path: Path) -> 
     assert (result.get("msg"), result["changed"], result["build_state"]) == (None, False, "running")
 
 
-def test_who_asks_for_a_killed_build_does_not_hold_up_its_resumption(tmp_path: Path) -> None:
+def test_who_asks_for_a_killed_build_does_not_hold_up_its_resumption(tmp_path):
     """A question takes the lock for a moment; the start of the build must not take it for a build."""
     killed(tmp_path, "key")
     with HostLock("a question", 0, str(tmp_path)):
@@ -432,7 +424,7 @@ def test_who_asks_for_a_killed_build_does_not_hold_up_its_resumption(tmp_path: P
     assert host_modules.answer(process)["changed"] is True
 
 
-def test_a_wheel_that_another_start_has_just_published_is_not_built_again(tmp_path: Path) -> None:
+def test_a_wheel_that_another_start_has_just_published_is_not_built_again(tmp_path):
     with HostLock("building", 0, str(tmp_path)):
         process = starting(tmp_path)
         time.sleep(2)
@@ -441,14 +433,14 @@ def test_a_wheel_that_another_start_has_just_published_is_not_built_again(tmp_pa
     assert (result["changed"], result["build_state"]) == (False, "done")
 
 
-def test_a_lock_whose_holder_tells_nothing_is_named(tmp_path: Path) -> None:
+def test_a_lock_whose_holder_tells_nothing_is_named(tmp_path):
     with HostLock("something", 0, str(tmp_path)):
         result = host_modules.answer(starting(tmp_path))
     assert "is held, but no build tells of itself" in result["msg"]
     assert f"fuser -v {tmp_path}/.lock" in result["msg"]
 
 
-def test_a_build_that_ends_while_it_is_asked_for_has_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_build_that_ends_while_it_is_asked_for_has_its_end(tmp_path, monkeypatch):
     """It fails after its status was read, and before its lock is looked at."""
     status(tmp_path, "key")
     module = imported("modules")
@@ -511,7 +503,7 @@ def follow(answers: list[Any], check: bool = False, started: dict[str, Any] | No
     return {**action.act(), "changed": action.changed, "left": results}
 
 
-def test_a_build_is_followed_to_its_end() -> None:
+def test_a_build_is_followed_to_its_end():
     assert follow([RUNNING, RUNNING, DONE]) == {"provenance": PROVENANCE, "changed": True, "left": []}
 
 
@@ -528,17 +520,17 @@ def test_a_build_is_followed_to_its_end() -> None:
         {"built": "{{ x }}"},
     ],
 )
-def test_a_name_that_a_build_host_answers_is_no_path_of_the_controller(change: dict[str, Any]) -> None:
+def test_a_name_that_a_build_host_answers_is_no_path_of_the_controller(change):
     with pytest.raises(AnsibleActionFail, match="build01 must answer what wheel it built"):
         follow([{**DONE, "provenance": {**PROVENANCE, **change}}])
 
 
-def test_what_was_decided_about_a_wheel_is_not_the_hosts_to_say() -> None:
+def test_what_was_decided_about_a_wheel_is_not_the_hosts_to_say():
     provenance = {**PROVENANCE, "version": "1.15.0\nevil==1", "commit": "{{ x }}", "more": "text"}
     assert follow([{**DONE, "provenance": provenance}])["provenance"] == PROVENANCE
 
 
-def test_a_lost_connection_does_not_end_it() -> None:
+def test_a_lost_connection_does_not_end_it():
     failure = AnsibleConnectionFailure("No route to host")
     assert follow([RUNNING, failure, failure, DONE])["left"] == []
 
@@ -551,12 +543,12 @@ def test_a_lost_connection_does_not_end_it() -> None:
         ({"failed": True, "msg": "no Python"}, "no Python"),
     ],
 )
-def test_a_build_that_ends_without_a_wheel_says_why(answer: dict[str, Any], words: str) -> None:
+def test_a_build_that_ends_without_a_wheel_says_why(answer, words):
     with pytest.raises(AnsibleActionFail) as refusal:
         follow([RUNNING, answer])
     assert words in str(refusal.value)
 
 
-def test_in_check_mode_nothing_is_followed() -> None:
+def test_in_check_mode_nothing_is_followed():
     none = {"build_state": "none", "step": "", "message": ""}
     assert follow([], check=True, started=none) == {"provenance": {}, "changed": True, "left": []}

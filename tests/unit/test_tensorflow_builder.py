@@ -103,7 +103,7 @@ def bazels(root: Path) -> list[int]:
     return [int(pid) for pid in (root / "starts").read_text(encoding="utf-8").split()]
 
 
-def test_a_build_publishes_the_wheel_with_its_provenance_and_is_not_repeated(site: Path) -> None:
+def test_a_build_publishes_the_wheel_with_its_provenance_and_is_not_repeated(site):
     assert start(site)["changed"]
     result = until(site, "done", "failed", "stopped")
     assert result["build_state"] == "done", result
@@ -117,7 +117,7 @@ def test_a_build_publishes_the_wheel_with_its_provenance_and_is_not_repeated(sit
     assert (second_result["changed"], second_result["build_state"], len(bazels(site))) == (False, "done", 1)
 
 
-def test_two_starts_at_once_are_one_build(site: Path) -> None:
+def test_two_starts_at_once_are_one_build(site):
     (site / "slow").touch()
     processes = [host_modules.start("tensorflow_build", root=str(site), key=KEY, spec=spec(site)) for _ in range(3)]
     answers = [host_modules.answer(process) for process in processes]
@@ -145,7 +145,7 @@ def compiling(site: Path) -> int:
     return int((site / "compilers").read_text(encoding="utf-8").split()[-1])
 
 
-def test_a_bazel_that_the_kernel_kills_takes_its_compilers_with_it_and_names_the_jobs(site: Path) -> None:
+def test_a_bazel_that_the_kernel_kills_takes_its_compilers_with_it_and_names_the_jobs(site):
     """They would hold the memory that the next try, with fewer jobs, needs."""
     pid = compiling(site)
     os.kill(bazels(site)[-1], signal.SIGKILL)
@@ -154,7 +154,7 @@ def test_a_bazel_that_the_kernel_kills_takes_its_compilers_with_it_and_names_the
     assert not runs(pid)
 
 
-def test_a_build_that_is_killed_is_stopped_with_its_bazel_and_resumed_without_its_compilers(site: Path) -> None:
+def test_a_build_that_is_killed_is_stopped_with_its_bazel_and_resumed_without_its_compilers(site):
     pid, bazel = compiling(site), bazels(site)[-1]
     os.kill(json.loads((site / "running.json").read_text(encoding="utf-8"))["pid"], signal.SIGKILL)
     until(site, "stopped", step="build")
@@ -177,9 +177,7 @@ def test_a_build_that_is_killed_is_stopped_with_its_bazel_and_resumed_without_it
         ({"check": {"kafka": True}}, "check", "kafka must be true but is false"),
     ],
 )
-def test_nothing_is_published_where_something_is_wrong(
-    site: Path, changes: dict[str, Any], step: str, words: str
-) -> None:
+def test_nothing_is_published_where_something_is_wrong(site, changes, step, words):
     start(site, **changes)
     assert words in until(site, "failed", step=step)["message"]
     assert not list((site / "published").iterdir())

@@ -12,7 +12,7 @@ def commands(cluster: Cluster) -> list[str]:
     return [suggestion.command for suggestion in tour.suggestions(cluster)]
 
 
-def test_the_same_command_again_names_the_same_stack_and_nodes() -> None:
+def test_the_same_command_again_names_the_same_stack_and_nodes():
     """make demo alone would switch the cluster to the default stack."""
     assert commands(Cluster("tf1.4-cpu-py27-el7"))[0] == "make demo STACK=tf1.4-cpu-py27-el7"
     assert commands(Cluster(data_nodes=3))[0] == "make demo DATA_NODES=3"
@@ -21,7 +21,7 @@ def test_the_same_command_again_names_the_same_stack_and_nodes() -> None:
 
 
 @pytest.mark.parametrize(("given", "option"), [("", []), ("1", ["--cdsw"]), ("1.10.5", ["--cdsw", "1.10.5"])])
-def test_make_hands_the_release_of_cdsw_on(given: str, option: list[str]) -> None:
+def test_make_hands_the_release_of_cdsw_on(given, option):
     command = ["make", "--no-print-directory", "--dry-run", "demo", f"CDSW={given}"]
     completed = subprocess.run(command, cwd=images.REPOSITORY, capture_output=True, text=True, check=True)
     assert completed.stdout.splitlines()[-1].split()[6:] == option

@@ -63,13 +63,13 @@ YUM_UNSOLVED = """Error: Package: c-2-1.noarch (r)
         (YUM, TABLE.format(DEPENDENT.replace("dependent packages", "for dependencies")), ABORTED, ["leaves: own"]),
     ],
 )
-def test_what_the_solver_answers(source: Source, output: str, error: str, words: list[str]) -> None:
+def test_what_the_solver_answers(source, output, error, words):
     text = " ".join(transactions.reasons(source, output, error, ""))
     assert [word for word in words if word not in text] == []
     assert bool(text) is bool(words)
 
 
-def test_both_ends_of_a_long_answer_are_reported() -> None:
+def test_both_ends_of_a_long_answer_are_reported():
     (reason,) = transactions.reasons(
         DNF, "\n Problem: first\n" + "  - package\n" * 90 + "  - nothing provides last\n", "", ""
     )
@@ -94,13 +94,13 @@ def test_both_ends_of_a_long_answer_are_reported() -> None:
         ("#c-0:1-1.*", False),
     ],
 )
-def test_a_lock_of_the_site_that_excludes_a_package_is_named(line: str, excludes: bool) -> None:
+def test_a_lock_of_the_site_that_excludes_a_package_is_named(line, excludes):
     own_locks = "# BEGIN deeplearning nvidia_driver\nc-0:1-1.*\n# END deeplearning nvidia_driver\n"
     reasons = list(transactions.reasons(DNF, TABLE.format(""), ABORTED, f"{own_locks}\n# site\n{line}\n"))
     assert reasons == [f"{transactions.LOCKS['dnf']} has locks that are not of this project: {line}"] * excludes
 
 
-def test_nothing_is_done_to_solve_a_transaction() -> None:
+def test_nothing_is_done_to_solve_a_transaction():
     packages = [Package("a", "1.2"), Package("b")]
     argv = transactions.exchange(DNF, packages, ["x"], ["kernel"], solve=True)
     assert argv[4:7] == ["remove x\ninstall a-1.2 b\nrun", "dnf", "--assumeno"]

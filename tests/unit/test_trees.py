@@ -25,7 +25,7 @@ def profile(tmp_path: Path, name: str) -> HostProfile:
 
 
 @pytest.mark.parametrize("name", sorted(TREES))
-def test_the_reader_sees_what_the_tree_says(name: str, tmp_path: Path) -> None:
+def test_the_reader_sees_what_the_tree_says(name, tmp_path):
     tree = TREES[name]
     node = host_reader.read(str(build(tmp_path, tree)))
     assert [gpu["device"] for gpu in node["nvidia"]["gpus"]] == list(tree.gpus)
@@ -49,9 +49,7 @@ def test_the_reader_sees_what_the_tree_says(name: str, tmp_path: Path) -> None:
         ("debian", "debian-12", ("10de:1eb8",), "apache-3.3.6"),
     ],
 )
-def test_the_resolver_takes_its_facts_from_what_was_read(
-    name: str, system: str, gpus: tuple[str, ...], hadoop: str, tmp_path: Path
-) -> None:
+def test_the_resolver_takes_its_facts_from_what_was_read(name, system, gpus, hadoop, tmp_path):
     host = profile(tmp_path, name)
     assert (host.os, host.gpus, host.hadoop) == (system, gpus, hadoop)
 
@@ -67,9 +65,7 @@ def test_the_resolver_takes_its_facts_from_what_was_read(
         ("mixed", {"cdsw": True}, "same make and model of GPU"),
     ],
 )  # fmt: skip
-def test_a_read_host_refuses_in_its_own_words(
-    name: str, request_: dict[str, object], words: str, tmp_path: Path
-) -> None:
+def test_a_read_host_refuses_in_its_own_words(name, request_, words, tmp_path):
     host = profile(tmp_path, name)
     resolution = resolve(request_, host)
     assert resolution.status == "conflict"
@@ -77,7 +73,7 @@ def test_a_read_host_refuses_in_its_own_words(
     assert all(resolve(request, host).fits for request in resolution.nearest)
 
 
-def test_what_is_offered_to_a_read_host_leaves_the_host_as_it_is(tmp_path: Path) -> None:
+def test_what_is_offered_to_a_read_host_leaves_the_host_as_it_is(tmp_path):
     host = profile(tmp_path, "debian")
     requests = resolve({"tensorflow": "1.15", "python": "2.7"}, host).nearest
     assert requests
@@ -100,9 +96,7 @@ def test_what_is_offered_to_a_read_host_leaves_the_host_as_it_is(tmp_path: Path)
         ("old_cpu", {"tensorflow": "1.5.1", "cuda": None, "cpu_features": None}, "tf1.4-spark2-cpu-py27-el7"),
     ],
 )  # fmt: skip
-def test_a_read_host_gets_what_it_can_run(
-    name: str, expected: dict[str, str | None], stack: str, tmp_path: Path
-) -> None:
+def test_a_read_host_gets_what_it_can_run(name, expected, stack, tmp_path):
     host = profile(tmp_path, name)
     stack_data = compose({}, host).stack
     assert {key: stack_data.get(key) for key in expected} == expected
@@ -135,9 +129,7 @@ def planned(tmp_path: Path, name: str, request: object, **variables: object) -> 
         ("old_cpu", EL7, {}, "need a CPU with avx"),
     ],
 )  # fmt: skip
-def test_the_plan_refuses_what_a_read_host_cannot_have(
-    name: str, request_: object, variables: dict[str, object], words: str, tmp_path: Path
-) -> None:
+def test_the_plan_refuses_what_a_read_host_cannot_have(name, request_, variables, words, tmp_path):
     site_plan = planned(tmp_path, name, request_, **variables)
     assert words in " ".join(site_plan.problems), site_plan.problems
     assert "no host was changed" in site_plan.failure()
@@ -156,9 +148,7 @@ def test_the_plan_refuses_what_a_read_host_cannot_have(
         ("secure_boot", EL9, {**NEWER, **SIGNING}, "none  580.95.05"),
     ],
 )  # fmt: skip
-def test_the_plan_tells_what_a_read_host_means_for_the_work(
-    name: str, request_: object, variables: dict[str, object], words: str, tmp_path: Path
-) -> None:
+def test_the_plan_tells_what_a_read_host_means_for_the_work(name, request_, variables, words, tmp_path):
     site_plan = planned(tmp_path, name, request_, **variables)
     text = " ".join([*site_plan.warnings, *site_plan.reboots, site_plan.table()])
     assert words in text, text
@@ -166,7 +156,7 @@ def test_the_plan_tells_what_a_read_host_means_for_the_work(
 
 
 @pytest.mark.parametrize("name", ["no_gpu", "amd_only"])
-def test_a_host_without_nvidia_gpus_is_told_only_that_it_gets_no_driver(name: str, tmp_path: Path) -> None:
+def test_a_host_without_nvidia_gpus_is_told_only_that_it_gets_no_driver(name, tmp_path):
     site_plan = planned(tmp_path, name, EL7 if name == "no_gpu" else EL9, gpu_count=0, **DRIVER)
     assert (site_plan.problems, site_plan.reboots) == ([], {})
     spark, driver = sorted(site_plan.warnings, key=lambda text: "driver" in text)

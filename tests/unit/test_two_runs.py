@@ -34,7 +34,7 @@ MODULES: dict[str, tuple[Callable[[Path], Arguments], str]] = {
 
 
 @pytest.mark.parametrize("name", MODULES)
-def test_a_module_that_changes_the_host_waits_for_its_turn(tmp_path: Path, name: str) -> None:
+def test_a_module_that_changes_the_host_waits_for_its_turn(tmp_path, name):
     arguments, target = MODULES[name]
     with HostLock("TensorFlow into demo-1", 1, str(tmp_path / "deeplearning")):
         process = start(name, **arguments(tmp_path))
@@ -46,9 +46,7 @@ def test_a_module_that_changes_the_host_waits_for_its_turn(tmp_path: Path, name:
 
 
 @pytest.mark.parametrize("arguments", [placed_archive, placed_spark])
-def test_of_two_runs_that_unpack_one_archive_the_second_finds_it_done(
-    tmp_path: Path, arguments: Callable[[Path], Arguments]
-) -> None:
+def test_of_two_runs_that_unpack_one_archive_the_second_finds_it_done(tmp_path, arguments):
     inputs = arguments(tmp_path)
     processes = [start("placed_tree", **inputs) for _ in range(2)]
     answers = [answer(process) for process in processes]
@@ -57,7 +55,7 @@ def test_of_two_runs_that_unpack_one_archive_the_second_finds_it_done(
     assert [entry.name for entry in path.parent.iterdir()] == [path.name]
 
 
-def test_an_installer_holds_the_host_also_when_its_module_is_killed(tmp_path: Path) -> None:
+def test_an_installer_holds_the_host_also_when_its_module_is_killed(tmp_path):
     """As after a reboot of the controller: the installer goes on, and a new run must not start a second one."""
     root = str(tmp_path / "deeplearning")
     script = f"echo $$ > {tmp_path}/pid; exec sleep 60"
@@ -75,26 +73,26 @@ def test_an_installer_holds_the_host_also_when_its_module_is_killed(tmp_path: Pa
         pass
 
 
-def test_an_installer_that_does_not_end_is_ended_and_named(tmp_path: Path) -> None:
+def test_an_installer_that_does_not_end_is_ended_and_named(tmp_path):
     result = run("locked_command", purpose="it", argv=["sleep", "60"], timeout=1, root=str(tmp_path))
     assert result["failed"]
     assert (result["rc"], result["cmd"]) == (124, ["sleep", "60"])
     assert "sleep 60 did not end within 1 s" in result["msg"]
 
 
-def test_an_installer_answers_with_what_it_printed_and_where_it_ran(tmp_path: Path) -> None:
+def test_an_installer_answers_with_what_it_printed_and_where_it_ran(tmp_path):
     argv = ["sh", "-c", "pwd; echo why >&2; exit 3"]
     result = run("locked_command", purpose="it", argv=argv, directory=str(tmp_path), root=str(tmp_path))
     assert (result["failed"], result["rc"], result["stdout"], result["stderr"]) == (True, 3, str(tmp_path), "why")
 
 
-def test_an_uninstaller_that_is_not_there_is_not_run(tmp_path: Path) -> None:
+def test_an_uninstaller_that_is_not_there_is_not_run(tmp_path):
     argv = ["touch", str(tmp_path / "ran")]
     assert not run("locked_command", purpose="it", argv=argv, removes="/nowhere", root=str(tmp_path))["changed"]
     assert not (tmp_path / "ran").exists()
 
 
-def test_the_lock_goes_with_the_directory_that_has_nothing_else(tmp_path: Path) -> None:
+def test_the_lock_goes_with_the_directory_that_has_nothing_else(tmp_path):
     root = tmp_path / "deeplearning"
     with HostLock("a run", 1, str(root)):
         assert run("prune_directories", paths=[str(root)])["removed"] == []  # who holds it still needs the directory
@@ -103,7 +101,7 @@ def test_the_lock_goes_with_the_directory_that_has_nothing_else(tmp_path: Path) 
     assert not root.exists()
 
 
-def test_who_waited_for_a_lock_that_was_removed_has_the_new_one(tmp_path: Path) -> None:
+def test_who_waited_for_a_lock_that_was_removed_has_the_new_one(tmp_path):
     """A lock on a file without a name excludes nobody."""
     outcomes: list[bool] = []
 

@@ -1,6 +1,5 @@
 """The strategy with which answers of hosts are data, and the refusal of another one."""
 
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -18,7 +17,7 @@ def plugin() -> Any:
 
 @pytest.mark.parametrize("results", [5, True, None, "text", {"a": 1}, [5]])
 @pytest.mark.parametrize("loop", [None, ["one"]])
-def test_results_that_are_no_list_of_results_are_absent(plugin: Any, results: Any, loop: Any) -> None:
+def test_results_that_are_no_list_of_results_are_absent(plugin, results, loop):
     task = SimpleNamespace(action="command", loop=loop)
     task_result = SimpleNamespace(_result={"results": results, "rc": 0}, _task=task)
     plugin.Results().append(task_result)
@@ -33,7 +32,7 @@ def test_results_that_are_no_list_of_results_are_absent(plugin: Any, results: An
         ({"checked_inputs": {"names": []}}, "linear"),  # free itself refuses what runs once
     ],
 )
-def test_another_strategy_is_refused_before_a_host_is_asked(tmp_path: Path, task: Any, strategy: str) -> None:
+def test_another_strategy_is_refused_before_a_host_is_asked(tmp_path, task, strategy):
     code, output = play_tasks(tmp_path, [task], {"hosts": {"data1": {}}}, ANSIBLE_STRATEGY=strategy)
     assert code == 2, output
     words = "The strategy must be untrusted_hosts, with which the answers of hosts are data, but it is"
@@ -43,7 +42,7 @@ def test_another_strategy_is_refused_before_a_host_is_asked(tmp_path: Path, task
 
 
 @pytest.mark.parametrize("strategy", ["untrusted_hosts", "ansible.legacy.untrusted_hosts"])
-def test_both_names_of_the_strategy_are_accepted(tmp_path: Path, strategy: str) -> None:
+def test_both_names_of_the_strategy_are_accepted(tmp_path, strategy):
     tasks = [{"host_facts": {}}, {"checked_inputs": {"names": []}}]
     assert (
         "The strategy must be"
@@ -51,7 +50,7 @@ def test_both_names_of_the_strategy_are_accepted(tmp_path: Path, strategy: str) 
     )
 
 
-def test_filters_are_loaded_once_and_not_by_every_task_of_every_host(tmp_path: Path) -> None:
+def test_filters_are_loaded_once_and_not_by_every_task_of_every_host(tmp_path):
     log_file = tmp_path / "loaded"
     (tmp_path / "filters").mkdir()
     (tmp_path / "filters" / "counted.py").write_text(

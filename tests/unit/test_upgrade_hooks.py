@@ -4,7 +4,6 @@ import base64
 import datetime
 import json
 import shutil
-from pathlib import Path
 from typing import Any
 
 import yaml
@@ -35,7 +34,7 @@ class Alertmanager(Quiet):
         self.answer(status, answer, Content_Type="application/json")
 
 
-def test_the_example_silences_each_hosts_alerts_before_that_host_changes(tmp_path: Path) -> None:
+def test_the_example_silences_each_hosts_alerts_before_that_host_changes(tmp_path):
     shutil.copy(EXAMPLE, tmp_path)
     (tmp_path / "upgrade_driver_after.yml").write_text(
         "- name: After\n  ansible.builtin.debug:\n    msg: 'AFTER {{ inventory_hostname }}'\n", encoding="utf-8"

@@ -2,7 +2,6 @@
 
 import json
 import shutil
-from pathlib import Path
 
 import ansible_programs
 import pytest
@@ -19,11 +18,11 @@ from hadoop_dl_dev import check_results
         ("assert 1 == 2", "assert 1 == 2"),
     ],
 )
-def test_the_message_is_the_tests_own_sentence(message: str, said: str) -> None:
+def test_the_message_is_the_tests_own_sentence(message, said):
     assert verify.sentence(message) == said
 
 
-def test_what_a_host_answered_is_one_line_of_the_text() -> None:
+def test_what_a_host_answered_is_one_line_of_the_text():
     text = "x\n0 failed, 99 passed\x1b[2J"
     results = [verify.Result("data1", "test_a", "a", outcome, text, 0.0) for outcome in (verify.FAILED, verify.SKIPPED)]
     lines = verify.text(results).splitlines()
@@ -68,9 +67,7 @@ BAD, SKIPPED = "FAILED on data1: bad: this is wrong", "SKIPPED on data1: 1 quest
         ("good skipped", "skipped", [SKIPPED], (1, 0, 0)),
     ],
 )
-def test_an_expected_failure_is_told_apart_in_every_report(
-    tmp_path: Path, names: str, expected: str, lines: list[str], totals: tuple[int, int, int]
-) -> None:
+def test_an_expected_failure_is_told_apart_in_every_report(tmp_path, names, expected, lines, totals):
     """By the suite's own conftest. A host that does not answer is never expected, and a skip is no failure."""
     suite, hosts, reports = tmp_path / "suite", tmp_path / "hosts", tmp_path / "report"
     suite.mkdir()
@@ -93,14 +90,14 @@ def test_an_expected_failure_is_told_apart_in_every_report(
     assert (verification["data1"]["questions"], len(verification["data1"]["failed"])) == (len(report), failed)
 
 
-def test_a_suite_that_asks_nothing_is_no_success(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_suite_that_asks_nothing_is_no_success(tmp_path, capsys):
     (tmp_path / "suite").mkdir()
     arguments = ["--inventory", "nowhere", "--report", str(tmp_path / "report"), "--suite", str(tmp_path / "suite")]
     assert verify.main(arguments) == 2
     assert "ran no test" in capsys.readouterr().out
 
 
-def test_the_failure_of_the_role_and_the_summary_of_the_checks_name_the_failed_questions(tmp_path: Path) -> None:
+def test_the_failure_of_the_role_and_the_summary_of_the_checks_name_the_failed_questions(tmp_path):
     """Of a host that answered nothing."""
     path = verify.expectation_file(tmp_path, "data1")
     path.parent.mkdir()

@@ -6,7 +6,6 @@ import pwd
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 import python_files
@@ -15,7 +14,7 @@ from ansible_programs import REPOSITORY
 from other_processes import ended
 
 
-def test_a_file_is_replaced_and_everybody_reads_it(tmp_path: Path) -> None:
+def test_a_file_is_replaced_and_everybody_reads_it(tmp_path):
     path = tmp_path / "state.json"
     path.write_text("old")
     (tmp_path / ".draft-state.json").write_text("of a killed run")
@@ -25,7 +24,7 @@ def test_a_file_is_replaced_and_everybody_reads_it(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == ["state.json"]
 
 
-def test_a_file_has_its_mode_and_owner_before_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_has_its_mode_and_owner_before_its_name(tmp_path, monkeypatch):
     states: list[tuple[int, int, int]] = []
 
     def rename(draft: str, path: str) -> None:
@@ -39,7 +38,7 @@ def test_a_file_has_its_mode_and_owner_before_its_name(tmp_path: Path, monkeypat
     assert states == [(0o600, *owner)]
 
 
-def test_a_link_in_place_of_the_draft_is_not_followed(tmp_path: Path) -> None:
+def test_a_link_in_place_of_the_draft_is_not_followed(tmp_path):
     (tmp_path / "other").write_text("not ours")
     (tmp_path / ".draft-state.json").symlink_to(tmp_path / "other")
     whole_files.write_whole(str(tmp_path / "state.json"), b"new")
@@ -47,7 +46,7 @@ def test_a_link_in_place_of_the_draft_is_not_followed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("step", ["fsync", "rename"])
-def test_a_disk_that_refuses_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str) -> None:
+def test_a_disk_that_refuses_leaves_what_was_there(tmp_path, monkeypatch, step):
     def refuse(*_: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
@@ -60,13 +59,13 @@ def test_a_disk_that_refuses_leaves_what_was_there(tmp_path: Path, monkeypatch: 
     assert os.listdir(tmp_path) == ["state.json"]
 
 
-def test_the_draft_of_a_running_process_is_told_from_that_of_a_killed_one() -> None:
+def test_the_draft_of_a_running_process_is_told_from_that_of_a_killed_one():
     assert whole_files.is_being_written(f"cudnn.new-{os.getpid()}")
     assert not whole_files.is_being_written(f"cudnn.new-{ended()}")
     assert not whole_files.is_being_written("cudnn.new")
 
 
-def test_files_of_processes_that_ended_are_removed_and_those_of_running_ones_stay(tmp_path: Path) -> None:
+def test_files_of_processes_that_ended_are_removed_and_those_of_running_ones_stay(tmp_path):
     path = tmp_path / "spark[1].tgz"
     for number in (ended(), os.getppid(), os.getpid()):  # an ended process may have had this one's number
         Path(f"{path}-{number}").touch()
@@ -74,7 +73,7 @@ def test_files_of_processes_that_ended_are_removed_and_those_of_running_ones_sta
     assert os.listdir(tmp_path) == [f"spark[1].tgz-{os.getppid()}"]
 
 
-def test_all_users_may_enter_a_directory_whatever_the_umask_is(tmp_path: Path) -> None:
+def test_all_users_may_enter_a_directory_whatever_the_umask_is(tmp_path):
     mask = os.umask(0o077)
     try:
         whole_files.make_directory(str(tmp_path / "a/b"))
@@ -85,7 +84,7 @@ def test_all_users_may_enter_a_directory_whatever_the_umask_is(tmp_path: Path) -
     assert modes == [0o755, 0o755, 0o755, 0o700]
 
 
-def test_a_directory_that_another_process_makes_first_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_directory_that_another_process_makes_first_is_there(tmp_path, monkeypatch):
     (tmp_path / "a").mkdir()
     answers = iter([False, True, True])  # the directory, its parent, and again after the other process
     monkeypatch.setattr(whole_files.os.path, "isdir", lambda path: next(answers))
@@ -93,7 +92,7 @@ def test_a_directory_that_another_process_makes_first_is_there(tmp_path: Path, m
     assert list(answers) == []
 
 
-def test_a_directory_whose_name_a_file_has_is_an_error(tmp_path: Path) -> None:
+def test_a_directory_whose_name_a_file_has_is_an_error(tmp_path):
     (tmp_path / "builds").touch()
     with pytest.raises(OSError, match="File exists"):
         whole_files.make_directory(str(tmp_path / "builds"))
@@ -121,9 +120,7 @@ def of_an_account() -> Iterator[Path]:
 @AS_ROOT
 @pytest.mark.parametrize("module", [yarn_exclude, FILE_KEYS])
 @pytest.mark.parametrize(("owner", "mode"), [(NOBODY, 0o640), (0, 0o644)])
-def test_root_writes_the_file_of_an_account_as_this_account(
-    of_an_account: Path, module: Any, owner: int, mode: int
-) -> None:
+def test_root_writes_the_file_of_an_account_as_this_account(of_an_account, module, owner, mode):
     """Also if it has an owner or group that the account cannot give."""
     os.chown(of_an_account, owner, 0)
     of_an_account.chmod(mode)
@@ -137,9 +134,7 @@ def test_root_writes_the_file_of_an_account_as_this_account(
 @AS_ROOT
 @pytest.mark.parametrize("module", [yarn_exclude, FILE_KEYS])
 @pytest.mark.parametrize("exchanged", ["the file", "its directory"])
-def test_a_file_that_its_account_exchanges_meanwhile_is_none_of_root(
-    of_an_account: Path, tmp_path: Path, module: Any, exchanged: str
-) -> None:
+def test_a_file_that_its_account_exchanges_meanwhile_is_none_of_root(of_an_account, tmp_path, module, exchanged):
     """What was read is the account's text: as root it would be written over a file such as /etc/sudoers."""
     of_root = tmp_path / "settings"
     of_root.write_text("of root")
@@ -156,7 +151,7 @@ def test_a_file_that_its_account_exchanges_meanwhile_is_none_of_root(
 
 @AS_ROOT
 @pytest.mark.parametrize(("mode", "refused"), [(0o775, True), (0o757, True), (0o1777, False)])
-def test_a_file_that_anybody_can_exchange_is_refused(of_an_account: Path, mode: int, refused: bool) -> None:
+def test_a_file_that_anybody_can_exchange_is_refused(of_an_account, mode, refused):
     os.chown(of_an_account.parent, 0, 65534)
     of_an_account.parent.chmod(mode)
     if refused:

@@ -37,9 +37,7 @@ def tree(root: Path, files: dict[str, str]) -> dict[str, Any]:
     return dict(host_reader.read(str(root)))
 
 
-def test_an_installation_from_the_rpm_is_read_without_its_secrets(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_installation_from_the_rpm_is_read_without_its_secrets(tmp_path, monkeypatch):
     packages = "cloudera-data-science-workbench 1.4.0.431664-1\nnvidia-docker 1.0.1-1\n"
     monkeypatch.setattr(host_reader.Reader, "output", lambda self, argv, accepted: packages)
     files = {
@@ -63,14 +61,14 @@ def test_an_installation_from_the_rpm_is_read_without_its_secrets(
     assert node["containers"] is None
 
 
-def test_a_parcel_is_read_from_its_link(tmp_path: Path) -> None:
+def test_a_parcel_is_read_from_its_link(tmp_path):
     (tmp_path / "opt/cloudera/parcels").mkdir(parents=True)
     (tmp_path / "opt/cloudera/parcels/CDSW").symlink_to("CDSW-1.10.5.p1.47677668")
     facts = tree(tmp_path, {"/etc/hostname": "cdsw1"})["workbench"]
     assert (facts["kind"], facts["release"], facts["master"], facts["settings"]) == ("parcel", "1.10.5", False, {})
 
 
-def test_a_host_without_cdsw_and_docker_is_asked_nothing(tmp_path: Path) -> None:
+def test_a_host_without_cdsw_and_docker_is_asked_nothing(tmp_path):
     node = tree(tmp_path, {"/etc/hostname": "data1"})
     assert (node["workbench"], node["containers"], node["cdsw"]) == (None, None, False)
 
@@ -84,7 +82,7 @@ def test_a_host_without_cdsw_and_docker_is_asked_nothing(tmp_path: Path) -> None
         ("[]", [], "it is no mapping"),
     ],
 )
-def test_daemon_json_is_read(tmp_path: Path, text: str | None, runtimes: list[str], problem: str | None) -> None:
+def test_daemon_json_is_read(tmp_path, text, runtimes, problem):
     files = {"/usr/bin/docker": "", **({"/etc/docker/daemon.json": text} if text else {})}
     containers = tree(tmp_path, files)["containers"]
     assert containers["runtimes"] == runtimes
@@ -105,12 +103,12 @@ def test_daemon_json_is_read(tmp_path: Path, text: str | None, runtimes: list[st
         ("1.10.5", None, "/usr/lib/x86_64-linux-gnu"),
     ],
 )
-def test_a_release_needs_on_a_host(release: str, runtime: str | None, library: str | None) -> None:
+def test_a_release_needs_on_a_host(release, runtime, library):
     requirements = cdsw.support(release)
     assert (requirements.runtime, requirements.library) == (runtime, library)
 
 
-def test_the_rows_of_releases_leave_no_gap() -> None:
+def test_the_rows_of_releases_leave_no_gap():
     rows = compat.load().rows("cdsw", "gpu_support")
     assert [row["before"] for row in rows[:-1]] == [row["first"] for row in rows[1:]]
     assert rows[-1]["before"] is None
@@ -126,7 +124,7 @@ def test_the_rows_of_releases_leave_no_gap() -> None:
         ("parcel", "1.10.5", {"cdsw.enable.gpu.config": "true"}),
     ],
 )
-def test_the_settings_follow_release_and_kind(kind: str, release: str, settings: dict[str, str]) -> None:
+def test_the_settings_follow_release_and_kind(kind, release, settings):
     assert cdsw.settings(kind, release, "418.67") == settings
 
 
@@ -147,7 +145,7 @@ def made(*hosts: plan_model.Host) -> plan_model.Plan:
     return plan.make_plan(list(hosts), REPOSITORY, grouped=False)
 
 
-def test_an_rpm_of_1_4_gets_nvidia_docker_and_the_drivers_path() -> None:
+def test_an_rpm_of_1_4_gets_nvidia_docker_and_the_drivers_path():
     site_plan = made(cdsw_host(variables={"cdsw_restart_allowed": "yes"}))
     assert site_plan.problems == []
     part = site_plan.hosts["cdsw1"]
@@ -158,7 +156,7 @@ def test_an_rpm_of_1_4_gets_nvidia_docker_and_the_drivers_path() -> None:
     assert part["needs"].index("container_runtime") < part["needs"].index("cdsw")
 
 
-def test_a_restart_that_is_not_allowed_is_told_with_its_sessions() -> None:
+def test_a_restart_that_is_not_allowed_is_told_with_its_sessions():
     site_plan = made(cdsw_host())
     assert site_plan.restarts == []
     (warning,) = [text for text in site_plan.warnings if "restart of CDSW" in text]
@@ -166,7 +164,7 @@ def test_a_restart_that_is_not_allowed_is_told_with_its_sessions() -> None:
     assert "Set cdsw_restart_allowed: true" in warning
 
 
-def test_a_parcel_of_1_10_needs_no_runtime_and_restarts_nothing() -> None:
+def test_a_parcel_of_1_10_needs_no_runtime_and_restarts_nothing():
     site_plan = made(cdsw_host(kind="parcel", release="1.10.5", drivers=[]))
     assert site_plan.problems == []
     assert "container_runtime" not in site_plan.hosts["cdsw1"]["needs"]
@@ -175,7 +173,7 @@ def test_a_parcel_of_1_10_needs_no_runtime_and_restarts_nothing() -> None:
     assert not [text for text in site_plan.warnings if "restart of CDSW" in text]
 
 
-def test_a_driver_that_comes_changes_the_path() -> None:
+def test_a_driver_that_comes_changes_the_path():
     same_plan = made(cdsw_host(settings=WANTED))
     assert "settings of cdsw.conf" not in [row.reason for row in same_plan.rows]
     site_plan = made(cdsw_host(gpus=NEWER, settings=WANTED, variables={"cdsw_restart_allowed": True}))
@@ -194,12 +192,12 @@ def test_a_driver_that_comes_changes_the_path() -> None:
         ("{", False),
     ],
 )
-def test_a_pending_restart_is_read(tmp_path: Path, record: str, pending: bool) -> None:
+def test_a_pending_restart_is_read(tmp_path, record, pending):
     files = {"/etc/cdsw/config/cdsw.conf": "", "/opt/deeplearning/state/cdsw.json": record}
     assert tree(tmp_path, files)["workbench"]["restart_pending"] is pending
 
 
-def test_a_pending_restart_is_planned_though_the_receipt_is_right() -> None:
+def test_a_pending_restart_is_planned_though_the_receipt_is_right():
     first = made(cdsw_host(settings=WANTED))
     killed_host = cdsw_host(settings=WANTED, restart_pending=True, variables={"cdsw_restart_allowed": True})
     site_plan = made(after(killed_host, first))
@@ -208,7 +206,7 @@ def test_a_pending_restart_is_planned_though_the_receipt_is_right() -> None:
     assert site_plan.restarts
 
 
-def test_the_master_takes_part_in_a_run_for_a_worker() -> None:
+def test_the_master_takes_part_in_a_run_for_a_worker():
     """Its table says whether the worker is in CDSW."""
     master, worker = cdsw_host(settings=WANTED), cdsw_host("cdsw2", settings=WANTED, master=False)
     first = made(master, worker)
@@ -222,13 +220,13 @@ def test_the_master_takes_part_in_a_run_for_a_worker() -> None:
 
 
 @pytest.mark.parametrize("permissions", [[], ["cdsw_restart_allowed"], ["container_runtime_reload_allowed"]])
-def test_a_host_that_is_done_needs_nothing_also_without_the_permissions_of_that_run(permissions: list[str]) -> None:
+def test_a_host_that_is_done_needs_nothing_also_without_the_permissions_of_that_run(permissions):
     first = made(cdsw_host(settings=WANTED, variables=dict.fromkeys(permissions, True)))
     second_plan = made(after(cdsw_host(settings=WANTED), first))
     assert not {"cdsw", "container_runtime"} & set(second_plan.hosts["cdsw1"]["needs"])
 
 
-def test_a_host_without_gpus_has_the_same_settings() -> None:
+def test_a_host_without_gpus_has_the_same_settings():
     """cdsw.conf must be the same on all hosts."""
     without = cdsw_host("cdsw2", gpus={"gpus": []}, master=False)
     site_plan = made(cdsw_host(), without)
@@ -259,7 +257,7 @@ V100 = {**GPUS, "gpus": [{"vendor": "10de", "device": "1db4"}]}
         ),
     ],
 )
-def test_what_cdsw_cannot_do_is_a_problem_of_the_plan(hosts: list[plan_model.Host], words: str) -> None:
+def test_what_cdsw_cannot_do_is_a_problem_of_the_plan(hosts, words):
     assert words in "\n".join(made(*hosts).problems)
 
 
@@ -270,12 +268,12 @@ def test_what_cdsw_cannot_do_is_a_problem_of_the_plan(hosts: list[plan_model.Hos
         ({**DOCKER, "daemon_json_problem": "line 3"}, "daemon.json must be JSON but is not: line 3"),
     ],
 )
-def test_a_runtime_needs_docker_and_a_daemon_json_that_is_json(containers: Any, words: str) -> None:
+def test_a_runtime_needs_docker_and_a_daemon_json_that_is_json(containers, words):
     host = make_host(node=changed_node(containers=containers), container_runtime="nvidia-container-toolkit")
     assert words in "\n".join(made(host).problems)
 
 
-def test_a_removal_that_waits_for_its_window_stays_in_the_plan() -> None:
+def test_a_removal_that_waits_for_its_window_stays_in_the_plan():
     state = {"current": None, "environments": {}, "receipts": {"cdsw": {"digest": "a", "problem": None}}}
     node = changed_node(nvidia=GPUS, workbench=bench(), containers=DOCKER, deeplearning=state)
     site_plan = made(make_host("cdsw1", ("cdsw_hosts",), node, cdsw_state="absent"))
@@ -283,19 +281,19 @@ def test_a_removal_that_waits_for_its_window_stays_in_the_plan() -> None:
     assert (row.wanted, row.reason) == ("as before", "no longer requested")
 
 
-def test_a_switch_that_waits_for_its_window_is_no_reason_to_verify_again() -> None:
+def test_a_switch_that_waits_for_its_window_is_no_reason_to_verify_again():
     host = cdsw_host()
     waiting_host = after(host, made(host))
     assert made(waiting_host).hosts["cdsw1"]["needs"] == ["cdsw"]
 
 
-def test_an_unreadable_release_leaves_cdsw_alone() -> None:
+def test_an_unreadable_release_leaves_cdsw_alone():
     site_plan = made(cdsw_host(release=None))
     assert "cdsw" not in site_plan.hosts["cdsw1"]["needs"]
     assert "could not be read from its package or parcel" in "\n".join(site_plan.warnings)
 
 
-def test_a_site_without_cdsw_and_docker_has_nothing_of_it() -> None:
+def test_a_site_without_cdsw_and_docker_has_nothing_of_it():
     assert not {"cdsw", "container_runtime"} & set(made(make_host()).hosts["data1"]["needs"])
     assert COMPONENTS["cdsw"].groups == ("cdsw_hosts",)
 
@@ -303,7 +301,7 @@ def test_a_site_without_cdsw_and_docker_has_nothing_of_it() -> None:
 # --- cdsw status ----------------------------------------------------------------------------------------------------
 
 
-def test_the_table_of_nodes_tells_the_gpus() -> None:
+def test_the_table_of_nodes_tells_the_gpus():
     """The table of pods, which follows, has NAME and STATUS too."""
     assert cdsw_settings.nodes(STATUS) == {"ip-10-0-0-167": 2}
     assert cdsw_settings.nodes(STATUS.replace("| True | 2018", "| False | 2018")) == {}
@@ -312,6 +310,6 @@ def test_the_table_of_nodes_tells_the_gpus() -> None:
     assert cdsw_settings.nodes(STATUS.replace(" GPU |", "").replace(" 2 |", "")) == {"ip-10-0-0-167": None}
 
 
-def test_a_broken_cdsw_is_told_in_its_own_words() -> None:
+def test_a_broken_cdsw_is_told_in_its_own_words():
     text = "OK: Sysctl params check\nProcesses are not running: [kubelet]. Check the CDSW role logs for more details.\nnot ready yet"
     assert "Processes are not running: [kubelet]" in cdsw_settings.reason(1, text)

@@ -8,7 +8,6 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from ansible.module_utils.hadoop_dl_host import yarn_cluster
-from environments import Site
 from loopback import Quiet, served
 from resource_manager import ADDRESS, write_settings
 
@@ -70,7 +69,7 @@ def applications(*tags: str) -> Any:
     ],
     ids=["none", "of others", "marked", "with a tag of tfos-submit alone", "one without a list"],
 )
-def test_an_environment_that_an_application_names_is_needed(manager: Manager, body: Any, needed: set[str]) -> None:
+def test_an_environment_that_an_application_names_is_needed(manager, body, needed):
     manager.body = body
     assert set(yarn_cluster.reasons([OLD, OLDER], manager.environment_file)) == needed
 
@@ -86,25 +85,25 @@ def test_an_environment_that_an_application_names_is_needed(manager: Manager, bo
         ),
     ],
 )
-def test_where_yarn_does_not_tell_all_stay(manager: Manager, status: int, body: Any) -> None:
+def test_where_yarn_does_not_tell_all_stay(manager, status, body):
     manager.status, manager.body = status, body
     reasons = yarn_cluster.reasons([OLD, OLDER], manager.environment_file)
     assert reasons == dict.fromkeys([OLD, OLDER], "YARN did not report which environments its applications need")
 
 
-def test_a_resource_manager_that_asks_for_a_ticket_keeps_all_and_is_named(manager: Manager) -> None:
+def test_a_resource_manager_that_asks_for_a_ticket_keeps_all_and_is_named(manager):
     manager.status, manager.body = 401, b""
     reasons = yarn_cluster.reasons([OLD, OLDER], manager.environment_file)
     assert set(reasons) == {OLD, OLDER}
     assert f"{manager.address}/ws/v1/cluster/apps requires a Kerberos ticket" in reasons[OLD]
 
 
-def test_a_resource_manager_that_is_down_keeps_all_and_a_host_without_yarn_none(tmp_path: Path) -> None:
+def test_a_resource_manager_that_is_down_keeps_all_and_a_host_without_yarn_none(tmp_path):
     assert set(yarn_cluster.reasons([OLD], environment_file(tmp_path, "127.0.0.1:9"))) == {OLD}
     assert yarn_cluster.reasons([OLD], str(tmp_path / "missing")) == {}
 
 
-def test_a_host_keeps_the_environment_of_an_application_that_waits(done: Site, manager: Manager) -> None:
+def test_a_host_keeps_the_environment_of_an_application_that_waits(done, manager):
     tree = done.root / "envs" / f"{OLD}.1"
     (tree / ".deeplearning").mkdir(parents=True)
     tree.with_name(OLD).symlink_to(tree.name)
@@ -117,7 +116,7 @@ def test_a_host_keeps_the_environment_of_an_application_that_waits(done: Site, m
     assert done.activate()["removed"] == [OLD]
 
 
-def test_the_mark_is_the_environments_digest_and_fits_into_a_tag() -> None:
+def test_the_mark_is_the_environments_digest_and_fits_into_a_tag():
     assert yarn_cluster.mark(f"/opt/deeplearning/envs/{OLD}") == "environment-000000000001"
     assert yarn_cluster.mark(OLD) == yarn_cluster.mark(f"/opt/deeplearning/envs/{OLD}")
 
@@ -137,14 +136,14 @@ LAUGHS = "".join(
     ],
     ids=["entities", "torn", "utf-7", "deep"],
 )
-def test_settings_that_nobody_can_read_keep_every_environment(tmp_path: Path, text: str, words: str) -> None:
+def test_settings_that_nobody_can_read_keep_every_environment(tmp_path, text, words):
     file = environment_file(tmp_path, "rm:8088")
     (tmp_path / "hadoop conf/yarn-site.xml").write_text(text, encoding="utf-8")
     reasons = yarn_cluster.reasons([OLD], file)
     assert reasons[OLD].startswith(f"{tmp_path}/hadoop conf/yarn-site.xml must {words}")
 
 
-def test_settings_beside_an_included_file_are_read(tmp_path: Path) -> None:
+def test_settings_beside_an_included_file_are_read(tmp_path):
     include = '<xi:include xmlns:xi="http://www.w3.org/2001/XInclude" href="more.xml"/>'
     (tmp_path / "core-site.xml").write_text(
         f"<configuration>{include}<property><name>a</name><value> b </value></property></configuration>",

@@ -34,16 +34,14 @@ def answer(*minors: str, seconds: float = 1.5, rc: int = 0) -> dict[str, Any]:
         ({"skipped": True}, "auto", 0, []),
     ],
 )  # fmt: skip
-def test_what_a_nodemanager_would_find_is_known_before_its_restart(
-    result: dict[str, Any], devices: str, count: int, words: list[str]
-) -> None:
+def test_what_a_nodemanager_would_find_is_known_before_its_restart(result, devices, count, words):
     look = discovered(result, devices, 2)
     assert (look["count"], bool(look["problem"])) == (count, bool(words))
     assert [word for word in words if word not in look["problem"]] == []
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may become another account")
-def test_a_program_runs_as_the_account_and_is_measured() -> None:
+def test_a_program_runs_as_the_account_and_is_measured():
     result = run("limited_command", argv=["sh", "-c", "id -un; sleep 0.3"], user="nobody")
     assert result["stdout"] == "nobody"
     assert 0.3 <= result["seconds"] < 30
@@ -66,5 +64,5 @@ def test_a_program_runs_as_the_account_and_is_measured() -> None:
         ("", []),
     ],
 )
-def test_a_unit_is_known_where_the_command_is_systemctls(command: str, unit: list[str]) -> None:
+def test_a_unit_is_known_where_the_command_is_systemctls(command, unit):
     assert drop_in(command, "x.conf") == [f"/etc/systemd/system/{name}.d/x.conf" for name in unit]

@@ -1,7 +1,6 @@
 """GPUs under YARN in the plan: which hosts get which settings, what speaks against it, and what is said about isolation."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -91,7 +90,7 @@ def about(sentences: list[str], word: str) -> list[str]:
     return [sentence for sentence in sentences if word in sentence]
 
 
-def test_daemons_get_what_their_groups_say() -> None:
+def test_daemons_get_what_their_groups_say():
     answer = made(data(), master())
     assert answer.problems == []
     plain = {"conf_dir": CONF, "isolation": {}, "label": "", "labels": {}}
@@ -106,7 +105,7 @@ def test_daemons_get_what_their_groups_say() -> None:
     assert made(data(yarn_gpu=False), master()).hosts["data1"]["yarn_node"] == {}
 
 
-def test_the_settings_are_those_of_hadoops_documentation() -> None:
+def test_the_settings_are_those_of_hadoops_documentation():
     request = yarn_work.Request(CONF, ("resourcemanager", "nodemanager"), "0:0")
     assert yarn_work.settings(request, gpus=True) == {
         f"{CONF}/resource-types.xml": {"yarn.resource-types": "yarn.io/gpu"},
@@ -121,7 +120,7 @@ def test_the_settings_are_those_of_hadoops_documentation() -> None:
     assert list(without) == [f"{CONF}/resource-types.xml"]
 
 
-def test_the_plan_says_that_containers_are_not_isolated_and_that_a_daemon_restarts() -> None:
+def test_the_plan_says_that_containers_are_not_isolated_and_that_a_daemon_restarts():
     warnings = about(made(data(), master()).warnings, "YARN")
     restart = "GPUs under YARN need another configuration and a restart of"
     for words in (
@@ -133,14 +132,14 @@ def test_the_plan_says_that_containers_are_not_isolated_and_that_a_daemon_restar
     assert requested(made(data(), master()), "data1") == "yarn.io/gpu, not isolated"
 
 
-def test_without_the_permission_nothing_is_planned_and_the_plan_says_so() -> None:
+def test_without_the_permission_nothing_is_planned_and_the_plan_says_so():
     answer = made(data(yarn_gpu_restart_allowed=False), master(yarn_gpu_restart_allowed=False))
     assert [part["needs"] for part in answer.hosts.values()] == [answer.hosts["data1"]["needs"], []]
     assert "yarn_gpu" not in answer.hosts["data1"]["needs"]
     assert about(answer.warnings, "but yarn_gpu_restart_allowed is false. Nothing is changed.")
 
 
-def test_a_host_that_has_it_needs_nothing_and_is_not_warned_about_again() -> None:
+def test_a_host_that_has_it_needs_nothing_and_is_not_warned_about_again():
     digest = made(data(), master()).hosts["data1"]["digests"]["yarn_gpu"]
     answer = made(data(with_receipt(digest)), master())
     assert "yarn_gpu" not in answer.hosts["data1"]["needs"]
@@ -148,7 +147,7 @@ def test_a_host_that_has_it_needs_nothing_and_is_not_warned_about_again() -> Non
 
 
 @pytest.mark.parametrize("asked", [True, "true", "yes"])
-def test_the_constraint_of_a_request_asks_for_it_too(asked: Any) -> None:
+def test_the_constraint_of_a_request_asks_for_it_too(asked):
     wish = {"deeplearning_request": {"tensorflow": "1.15", "yarn_gpu": asked}}
     variables = {name: value for name, value in WINDOW.items() if name != "yarn_gpu"}
     inputs = {**variables, **wish}
@@ -157,12 +156,12 @@ def test_the_constraint_of_a_request_asks_for_it_too(asked: Any) -> None:
     assert [("yarn_gpu" in part["needs"]) for part in answer.hosts.values()] == [True, True]
 
 
-def test_a_host_may_be_left_out() -> None:
+def test_a_host_may_be_left_out():
     host = make_host(deeplearning_request={"tensorflow": "1.15", "yarn_gpu": True}, yarn_gpu=False)
     assert not yarn.asked(host)
 
 
-def test_a_differing_value_of_the_site_is_a_problem_of_the_plan() -> None:
+def test_a_differing_value_of_the_site_is_a_problem_of_the_plan():
     node = found(yarn_site=file({DEVICES: "0:0"}))
     (problem,) = made(data(node), master()).problems
     assert problem.startswith(
@@ -172,11 +171,11 @@ def test_a_differing_value_of_the_site_is_a_problem_of_the_plan() -> None:
 
 
 @pytest.mark.parametrize("site", [file({DEVICES: "0:0"}, ours={DEVICES: "0:0"}), file({PLUGINS: "yarn.io/fpga"})])
-def test_an_own_value_and_other_words_of_a_list_are_no_problem(site: dict[str, Any]) -> None:
+def test_an_own_value_and_other_words_of_a_list_are_no_problem(site):
     assert made(data(found(yarn_site=site)), master()).problems == []
 
 
-def test_linux_container_executor_isolates_by_the_devices_cgroup_and_the_plan_says_so() -> None:
+def test_linux_container_executor_isolates_by_the_devices_cgroup_and_the_plan_says_so():
     answer = made(data(linux()), master())
     assert answer.problems == []
     assert answer.hosts["data1"]["yarn_gpu"]["isolation"] == ISOLATION
@@ -187,7 +186,7 @@ def test_linux_container_executor_isolates_by_the_devices_cgroup_and_the_plan_sa
 
 
 @pytest.mark.parametrize("mounted", [None, "/run/deeplearning-cgroup/devices"])
-def test_a_host_with_cgroup_v2_gets_the_controller_mounted_and_stays_as_it_is(mounted: str | None) -> None:
+def test_a_host_with_cgroup_v2_gets_the_controller_mounted_and_stays_as_it_is(mounted):
     answer = made(data(linux(devices=mounted, devices_unused=mounted is None)), master())
     assert answer.problems == []
     mounted = {**ISOLATION, "root": "/run/deeplearning-cgroup", "mount": True}
@@ -195,7 +194,7 @@ def test_a_host_with_cgroup_v2_gets_the_controller_mounted_and_stays_as_it_is(mo
     assert about(answer.warnings, "/run/deeplearning-cgroup/devices/hadoop-yarn, which it mounts beside cgroup v2.")
 
 
-def test_on_a_manager_s_host_with_cgroup_v2_nothing_is_mounted() -> None:
+def test_on_a_manager_s_host_with_cgroup_v2_nothing_is_mounted():
     node = linux(devices=None, devices_unused=True, manager="ambari")
     (sentence,) = about(made(data(node), master()).warnings, "of cgroup v1")
     assert sentence.startswith("data1: LinuxContainerExecutor requires the controller devices")
@@ -215,9 +214,7 @@ def test_on_a_manager_s_host_with_cgroup_v2_nothing_is_mounted() -> None:
         ("3.3.10", None, "ambari", False, False),
     ],
 )
-def test_a_container_executor_that_starts_no_container_is_refused_or_told_of(
-    version: str, executor: bool | None, manager: str | None, refused: bool, told: bool
-) -> None:
+def test_a_container_executor_that_starts_no_container_is_refused_or_told_of(version, executor, manager, refused, told):
     """A vendor's build may have the fix, and a manager keeps the executor from the files here."""
     node = linux(manager=manager)
     node["hadoop"] = {**node["hadoop"], "version": version}
@@ -228,7 +225,7 @@ def test_a_container_executor_that_starts_no_container_is_refused_or_told_of(
     assert bool(about(answer.warnings, f"fixed in 3.3.1). Whether {version} does here is not known")) is told
 
 
-def test_the_settings_of_the_isolation_are_the_same_in_both_files() -> None:
+def test_the_settings_of_the_isolation_are_the_same_in_both_files():
     request = yarn_work.Request(CONF, ("nodemanager",), isolation=yarn_work.Isolation(**ISOLATION))
     files = yarn_work.settings(request, gpus=True)
     site = files[f"{CONF}/yarn-site.xml"]
@@ -251,7 +248,7 @@ def test_the_settings_of_the_isolation_are_the_same_in_both_files() -> None:
         (linux(cfg={"[cgroups] yarn-hierarchy": "site/yarn"}), "site/yarn"),
     ],
 )
-def test_the_hierarchy_of_the_site_stays(node: dict[str, Any], hierarchy: str) -> None:
+def test_the_hierarchy_of_the_site_stays(node, hierarchy):
     answer = made(data(node), master())
     assert answer.problems == []
     assert answer.hosts["data1"]["yarn_gpu"]["isolation"] == {**ISOLATION, "hierarchy": hierarchy}
@@ -281,14 +278,12 @@ def test_the_hierarchy_of_the_site_stays(node: dict[str, Any], hierarchy: str) -
         ),
     ],
 )
-def test_a_host_that_cannot_isolate_or_has_other_files_is_a_problem_of_the_plan(
-    node: dict[str, Any], words: str
-) -> None:
+def test_a_host_that_cannot_isolate_or_has_other_files_is_a_problem_of_the_plan(node, words):
     (problem,) = made(data(node), master()).problems
     assert words in problem
 
 
-def test_a_manager_gets_the_settings_of_the_isolation_too() -> None:
+def test_a_manager_gets_the_settings_of_the_isolation_too():
     secure = {"kerberos": {"secure": True, "web": True, "realm": "EXAMPLE", "missing": []}}
     node = found(manager="cloudera_manager")
     node["yarn"]["devices"] = "/sys/fs/cgroup/devices"
@@ -318,15 +313,13 @@ cgroup {path} {kind} {access},nosuid,nodev,noexec,relatime,devices 0 0
         ("/cgroup/all", "cgroup", "rw", None),
     ],
 )
-def test_the_reader_finds_the_devices_controller_as_hadoop_does(
-    path: str, kind: str, access: str, expected: str | None
-) -> None:
+def test_the_reader_finds_the_devices_controller_as_hadoop_does(path, kind, access, expected):
     assert host_yarn.devices_mount(MOUNTS.format(path=path, kind=kind, access=access)) == expected
     assert host_yarn.devices_mount(None) is None
 
 
 @pytest.mark.parametrize(("row", "unused"), [("0\t187\t1", True), ("5\t187\t1", False), ("0\t1\t0", False)])
-def test_the_reader_finds_that_the_devices_controller_can_be_mounted(row: str, unused: bool) -> None:
+def test_the_reader_finds_that_the_devices_controller_can_be_mounted(row, unused):
     text = f"#subsys_name\thierarchy\tnum_cgroups\tenabled\ncpu\t0\t187\t1\ndevices\t{row}\n"
     assert host_yarn.devices_unused(text) is unused
     assert host_yarn.devices_unused(None) is False
@@ -341,9 +334,7 @@ def test_the_reader_finds_that_the_devices_controller_can_be_mounted(row: str, u
         ("opt/elsewhere", "/etc/container-executor.cfg", None),
     ],
 )
-def test_the_reader_finds_container_executor_cfg_where_the_program_does(
-    tmp_path: Path, program: str, compiled: str, expected: str | None
-) -> None:
+def test_the_reader_finds_container_executor_cfg_where_the_program_does(tmp_path, program, compiled, expected):
     """Each string of a C program ends with a zero; messages name the file without a directory (container-executor.c)."""
     place, conf = tmp_path / program, tmp_path / "etc/cluster"
     place.mkdir(parents=True)
@@ -361,7 +352,7 @@ def test_the_reader_finds_container_executor_cfg_where_the_program_does(
         assert answer["files"][expected]["settings"] == {"[gpu] module.enabled": "false"}
 
 
-def test_a_program_that_the_nodemanager_does_not_look_for_is_refused() -> None:
+def test_a_program_that_the_nodemanager_does_not_look_for_is_refused():
     (problem,) = made(data(found(), yarn_gpu_discovery="/opt/site/list-gpus"), master()).problems
     assert "must end with /nvidia-smi, which the NodeManager looks for, but is /opt/site/list-gpus" in problem
 
@@ -372,7 +363,7 @@ FAIR = "org.apache.hadoop.yarn.server.resourcemanager.scheduler.fair.FairSchedul
 
 
 @MANAGED
-def test_a_resourcemanager_with_another_scheduler_is_refused(manager: str | None) -> None:
+def test_a_resourcemanager_with_another_scheduler_is_refused(manager):
     fair = found(yarn_site=file({"yarn.resourcemanager.scheduler.class": FAIR}), manager=manager)
     answer = made(data(), master(fair))
     assert about(
@@ -382,7 +373,7 @@ def test_a_resourcemanager_with_another_scheduler_is_refused(manager: str | None
     assert about(answer.warnings, "master1: ") == []
 
 
-def test_a_resourcemanager_without_the_schedulers_file_is_refused() -> None:
+def test_a_resourcemanager_without_the_schedulers_file_is_refused():
     assert about(made(data(), master(found(capacity_scheduler=None))).problems, "capacity-scheduler.xml must be there")
 
 
@@ -406,9 +397,7 @@ NOT_ALLOWED = {"yarn_gpu_restart_allowed": False}
         ("2.10.2", {}, ""),
     ],
 )
-def test_an_upgrade_without_a_drain_says_what_the_nodemanager_does(
-    version: str, variables: dict[str, Any], words: str
-) -> None:
+def test_an_upgrade_without_a_drain_says_what_the_nodemanager_does(version, variables, words):
     node, upgrade = of_hadoop(version), {"nvidia_driver_version": "470.82.01", "nvidia_driver_license_accepted": True}
     hosts = [data(node, **upgrade, **variables), master()]
     answer = plan.make_plan(hosts, REPOSITORY, driver_upgrade=True)
@@ -432,9 +421,7 @@ def test_an_upgrade_without_a_drain_says_what_the_nodemanager_does(
         ("", False),  # no Hadoop at all
     ],
 )
-def test_hadoop_that_schedules_no_gpus_or_of_no_known_version_is_refused_whoever_owns_its_files(
-    version: str | None, ok: bool, manager: str | None
-) -> None:
+def test_hadoop_that_schedules_no_gpus_or_of_no_known_version_is_refused_whoever_owns_its_files(version, ok, manager):
     node = of_hadoop(version, manager)
     answer = made(data({**node, "hadoop": None} if version == "" else node), master())
     place = (
@@ -451,13 +438,13 @@ def test_hadoop_that_schedules_no_gpus_or_of_no_known_version_is_refused_whoever
 
 
 @MANAGED
-def test_cards_that_mig_divides_are_named_before_the_change_whoever_owns_the_files(manager: str | None) -> None:
+def test_cards_that_mig_divides_are_named_before_the_change_whoever_owns_the_files(manager):
     node = found(node=changed_node(nvidia={**NODE["nvidia"], "divided": 1}), manager=manager)
     assert about(made(data(node), master()).warnings, "data1: MIG divides 1 of its 2 GPUs, and YARN knows no parts")
     assert about(made(data(found(manager=manager)), master()).warnings, "MIG") == []
 
 
-def test_the_table_of_distributions_is_what_the_plan_does() -> None:
+def test_the_table_of_distributions_is_what_the_plan_does():
     """docs/operate/yarn.md: each of its versions of Hadoop, and each distribution of compat/hadoop.yml is in it."""
     page = (REPOSITORY / "docs/operate/yarn.md").read_text(encoding="utf-8").partition("## Your distribution")[2]
     rows = [
@@ -478,14 +465,14 @@ def test_the_table_of_distributions_is_what_the_plan_does() -> None:
     assert {(row["distribution"], row["hadoop"]) for row in rows_of_data if row["hadoop"]} <= versions
 
 
-def test_a_command_that_the_site_does_not_name_is_a_problem() -> None:
+def test_a_command_that_the_site_does_not_name_is_a_problem():
     problems = made(data(yarn_gpu_nodemanager_command=""), master()).problems
     assert problems == [
         "data1: yarn_gpu_nodemanager_command must be the command that restarts the NodeManager, but is not set. Set it."
     ]
 
 
-def test_a_nodemanager_without_gpus_offers_none_needs_no_cgroup_or_label_and_is_named() -> None:
+def test_a_nodemanager_without_gpus_offers_none_needs_no_cgroup_or_label_and_is_named():
     node = linux(devices=None) | {"nvidia": {"gpus": [], "listed": []}}
     answer = made(data(node, **LABEL), master(scheduler(), **LABEL))
     assert answer.problems == []
@@ -496,7 +483,7 @@ def test_a_nodemanager_without_gpus_offers_none_needs_no_cgroup_or_label_and_is_
 
 
 @pytest.mark.parametrize(("manager", "name"), [("cloudera_manager", "Cloudera Manager"), ("ambari", "Ambari")])
-def test_files_of_a_manager_are_left_alone_and_the_exact_properties_are_printed(manager: str, name: str) -> None:
+def test_files_of_a_manager_are_left_alone_and_the_exact_properties_are_printed(manager, name):
     answer = made(data(found(manager=manager)), master(found(manager=manager)))
     assert "yarn_gpu" not in answer.hosts["data1"]["needs"]
     (sentence,) = about(answer.warnings, f"data1: {name} owns Hadoop's files")
@@ -508,7 +495,7 @@ def test_files_of_a_manager_are_left_alone_and_the_exact_properties_are_printed(
     assert f"{CALCULATOR}={CALCULATORS}.DominantResourceCalculator" in sentence
 
 
-def test_a_site_without_masters_is_refused() -> None:
+def test_a_site_without_masters_is_refused():
     (problem,) = yarn.site_problems([data()], [], ["data1"])
     assert problem.startswith("data1: yarn_gpu requires the ResourceManager in the group masters")
     assert yarn.site_problems([data()], ["master1"], ["data1"]) == []
@@ -516,7 +503,7 @@ def test_a_site_without_masters_is_refused() -> None:
 
 
 @pytest.mark.parametrize("wanted", [True, False])
-def test_a_resourcemanager_that_does_not_learn_of_gpus_is_refused(wanted: bool) -> None:
+def test_a_resourcemanager_that_does_not_learn_of_gpus_is_refused(wanted):
     problems = yarn.site_problems([data(), master(yarn_gpu=wanted)], ["master1"], ["data1"])
     assert [problem.startswith("yarn_gpu must be set for the group masters as well") for problem in problems] == (
         [] if wanted else [True]
@@ -535,7 +522,7 @@ def scheduler(**settings: str) -> dict[str, Any]:
     return found(capacity_scheduler=file({**QUEUES, **queue_settings}))
 
 
-def test_hosts_with_gpus_get_a_label_and_queues_their_share_of_them() -> None:
+def test_hosts_with_gpus_get_a_label_and_queues_their_share_of_them():
     answer = made(data(**LABEL), master(scheduler(), **LABEL))
     assert answer.problems == []
     assert answer.hosts["data1"]["yarn_gpu"]["label"] == answer.hosts["data1"]["yarn_node"]["label"] == "gpu"
@@ -565,7 +552,7 @@ def test_hosts_with_gpus_get_a_label_and_queues_their_share_of_them() -> None:
     assert answer.hosts["data1"]["digests"]["yarn_gpu"] != digest  # a host that gets a label, or loses it, has work
 
 
-def test_a_limit_of_the_site_and_a_share_of_other_hosts_stay() -> None:
+def test_a_limit_of_the_site_and_a_share_of_other_hosts_stay():
     for settings in ({"vision.maximum-applications": "50"}, {"vision.capacity": "20", "default.capacity": "80"}):
         labels = made(master(scheduler(**settings), **LABEL)).hosts["master1"]["yarn_gpu"]["labels"]
         assert labels["unlimited"] == ()
@@ -582,14 +569,12 @@ def test_a_limit_of_the_site_and_a_share_of_other_hosts_stay() -> None:
         ({"root.vision": 100}, {"vision.accessible-node-labels.gpu.capacity": "30"}, "but the site has 30 there. It was left as it is."),
     ],
 )  # fmt: skip
-def test_shares_with_which_the_resourcemanager_would_not_start_are_refused(
-    shares: dict[str, int], settings: dict[str, str], problem: str
-) -> None:
+def test_shares_with_which_the_resourcemanager_would_not_start_are_refused(shares, settings, problem):
     answer = made(master(scheduler(**settings), **{**LABEL, "yarn_gpu_node_label_queues": shares}))
     assert about(answer.problems, problem), answer.problems
 
 
-def test_a_label_that_the_masters_do_not_know_or_that_every_host_gets_is_refused() -> None:
+def test_a_label_that_the_masters_do_not_know_or_that_every_host_gets_is_refused():
     hosts = [master(scheduler(), **LABEL), data(yarn_gpu_node_label="v100"), data(yarn_gpu_node_label="")]
     (problem,) = yarn.site_problems(hosts, ["master1"], ["data1", "data2"])
     assert "yarn_gpu_node_label must be that of the group masters or empty" in problem
@@ -598,12 +583,12 @@ def test_a_label_that_the_masters_do_not_know_or_that_every_host_gets_is_refused
     assert yarn.site_problems([master(scheduler(), **LABEL), data(**LABEL)], ["master1"], ["data1", "data2"]) == []
 
 
-def test_a_wish_that_ends_leads_to_the_removal() -> None:
+def test_a_wish_that_ends_leads_to_the_removal():
     host = data(with_receipt("0" * 12), yarn_gpu=False)
     assert about(made(host).warnings, "playbooks/remove.yml --tags yarn_gpu")
 
 
-def test_the_reader_answers_with_settings_that_matter_alone(tmp_path: Path) -> None:
+def test_the_reader_answers_with_settings_that_matter_alone(tmp_path):
     conf, ledger = tmp_path / "etc/cluster", tmp_path / "opt/deeplearning/state/yarn_gpu.json"
     conf.mkdir(parents=True)
     ledger.parent.mkdir(parents=True)
@@ -624,7 +609,7 @@ def test_the_reader_answers_with_settings_that_matter_alone(tmp_path: Path) -> N
     assert sorted(answer["files"]) == ["/etc/cluster/resource-types.xml", "/etc/cluster/yarn-site.xml"]
 
 
-def test_a_removal_needs_the_permission_and_shows_what_comes_back() -> None:
+def test_a_removal_needs_the_permission_and_shows_what_comes_back():
     answer = has(yarn_gpu={"files": [f"{CONF}/yarn-site.xml"], "services": ["nodemanager"]})
     request = removal.Request(confirmed=True)
     removal_plan = removal.make({"data1": answer}, [], [], request)

@@ -3,7 +3,6 @@
 import json
 import os
 import subprocess
-from pathlib import Path
 from typing import Any
 
 import host_modules
@@ -37,9 +36,7 @@ def error(message: str) -> dict[str, Any]:
         (404, {}, "silent", ""),
     ],
 )
-def test_what_a_nodemanager_says_of_its_gpus_is_one_of_four_states(
-    tmp_path: Path, code: int, answer: dict[str, Any], state: str, words: str
-) -> None:
+def test_what_a_nodemanager_says_of_its_gpus_is_one_of_four_states(tmp_path, code, answer, state, words):
     paths = []
 
     class Handler(Quiet):
@@ -56,9 +53,7 @@ def test_what_a_nodemanager_says_of_its_gpus_is_one_of_four_states(
 
 
 @pytest.mark.parametrize(("name", "state"), [("127.0.0.1", "closed"), ("no-host.invalid", "silent")])
-def test_a_nodemanager_that_does_not_run_is_told_from_one_that_gives_no_answer(
-    tmp_path: Path, name: str, state: str
-) -> None:
+def test_a_nodemanager_that_does_not_run_is_told_from_one_that_gives_no_answer(tmp_path, name, state):
     write_settings(tmp_path / "yarn-site.xml", {"yarn.nodemanager.webapp.address": f"{name}:1"})
     assert host_modules.run("yarn_gpu_plugin", conf_dir=str(tmp_path), patience=0)["state"] == state
 
@@ -74,9 +69,7 @@ def test_a_nodemanager_that_does_not_run_is_told_from_one_that_gives_no_answer(
         ({"webapp.https.address": "0.0.0.0:8144", "policy": "HTTPS_ONLY"}, "https://HERE:8144"),
     ],
 )
-def test_it_is_asked_at_its_own_address(
-    monkeypatch: pytest.MonkeyPatch, settings: dict[str, str], address: str
-) -> None:
+def test_it_is_asked_at_its_own_address(monkeypatch, settings, address):
     monkeypatch.setattr(PLUGIN.socket, "getfqdn", lambda: "HERE")
     configuration = {f"yarn.nodemanager.{name}": value for name, value in settings.items()}
     configuration["yarn.http.policy"] = settings.get("policy", "HTTP_ONLY")
@@ -84,7 +77,7 @@ def test_it_is_asked_at_its_own_address(
 
 
 @pytest.mark.parametrize(("looks", "status"), [(0, 0), (2, 0), (99, 1)])
-def test_a_module_that_a_look_holds_is_unloaded_after_it(tmp_path: Path, looks: int, status: int) -> None:
+def test_a_module_that_a_look_holds_is_unloaded_after_it(tmp_path, looks, status):
     """modprobe fails as long as an nvidia-smi has the devices open."""
     variables = yaml.safe_load((REPOSITORY / "roles/nvidia_driver/vars/main.yml").read_text(encoding="utf-8"))
     calls = tmp_path / "calls"

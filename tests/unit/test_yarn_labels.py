@@ -82,7 +82,7 @@ def yarn(tmp_path: Path) -> Iterator[Yarn]:
         yield manager
 
 
-def test_a_batch_gets_its_labels_by_two_commands_and_a_second_run_by_none(yarn: Yarn) -> None:
+def test_a_batch_gets_its_labels_by_two_commands_and_a_second_run_by_none(yarn):
     preview = yarn.run(data1="gpu", data2="gpu", check=True)
     assert (preview["changed"], preview["diff"]["after"]) == (True, "data1 gpu\ndata2 gpu\n")
     assert (yarn.state["commands"], yarn.record.exists()) == ([], False)
@@ -93,13 +93,13 @@ def test_a_batch_gets_its_labels_by_two_commands_and_a_second_run_by_none(yarn: 
     assert yarn.state["commands"] == commands
 
 
-def test_hadoop_2_has_no_labels_as_null(yarn: Yarn) -> None:
+def test_hadoop_2_has_no_labels_as_null(yarn):
     yarn.has(empty=None)
     assert yarn.run(data1="gpu")["changed"]
     assert (yarn.state["labels"], yarn.state["nodes"]["data1"]) == (["gpu"], "gpu")
 
 
-def test_a_site_without_labels_is_not_even_asked_and_nobody_logs_in(yarn: Yarn) -> None:
+def test_a_site_without_labels_is_not_even_asked_and_nobody_logs_in(yarn):
     secure = {"hadoop.security.authentication": "kerberos", yarn_admin.PRINCIPAL: "rm", yarn_admin.KEYTAB: "/nowhere"}
     write_settings(yarn.directory / "yarn-site.xml", secure)
     assert not yarn.run(data1="")["changed"]
@@ -109,7 +109,7 @@ def test_a_site_without_labels_is_not_even_asked_and_nobody_logs_in(yarn: Yarn) 
     assert "the keytab /nowhere is required" in yarn.run(data1="gpu")["msg"]
 
 
-def test_a_host_that_wants_none_any_more_loses_only_what_it_got_here(yarn: Yarn) -> None:
+def test_a_host_that_wants_none_any_more_loses_only_what_it_got_here(yarn):
     yarn.has(labels=["fast"], nodes={"data1": "fast", "data2": ""})
     yarn.run(data2="gpu")
     yarn.run(data1="", data2="")
@@ -118,20 +118,20 @@ def test_a_host_that_wants_none_any_more_loses_only_what_it_got_here(yarn: Yarn)
     assert not yarn.record.exists()
 
 
-def test_another_label_of_the_site_is_refused_before_a_change(yarn: Yarn) -> None:
+def test_another_label_of_the_site_is_refused_before_a_change(yarn):
     yarn.has(labels=["fast"], nodes={"data1": "fast", "data2": ""})
     answer = yarn.run(data1="gpu", data2="gpu")
     assert "but data1 has the label fast, which this project did not set. Nothing was changed." in answer["msg"]
     assert yarn.state["commands"] == []
 
 
-def test_another_name_of_the_label_replaces_the_earlier_one(yarn: Yarn) -> None:
+def test_another_name_of_the_label_replaces_the_earlier_one(yarn):
     yarn.run(data1="gpu", data2="gpu")
     yarn.run(data1="v100", data2="v100")
     assert (yarn.state["labels"], yarn.state["nodes"]) == (["v100"], {"data1": "v100", "data2": "v100"})
 
 
-def test_the_removal_keeps_a_label_that_a_queue_of_the_site_names_and_says_so(yarn: Yarn) -> None:
+def test_the_removal_keeps_a_label_that_a_queue_of_the_site_names_and_says_so(yarn):
     yarn.run(data1="gpu")
     yarn.has(of_queues=["gpu"])
     answer = yarn.run("absent", data1="")
@@ -140,7 +140,7 @@ def test_the_removal_keeps_a_label_that_a_queue_of_the_site_names_and_says_so(ya
     assert not yarn.record.exists()
 
 
-def test_before_a_resourcemanager_forgets_labels_every_host_loses_the_one_it_got_here(yarn: Yarn) -> None:
+def test_before_a_resourcemanager_forgets_labels_every_host_loses_the_one_it_got_here(yarn):
     yarn.has(labels=["fast"], nodes={"data1": "fast", "data2": ""})
     assert not yarn.run("none")["changed"]
     yarn.run(data2="gpu")
@@ -149,32 +149,32 @@ def test_before_a_resourcemanager_forgets_labels_every_host_loses_the_one_it_got
     assert not yarn.record.exists()
 
 
-def test_a_node_whose_name_is_none_of_a_host_becomes_no_part_of_a_command(yarn: Yarn) -> None:
+def test_a_node_whose_name_is_none_of_a_host_becomes_no_part_of_a_command(yarn):
     yarn.has(nodes={"data1": "", "data1.x data2=gpu y": ""})
     yarn.run(data1="gpu")
     assert yarn.state["commands"][-1] == ["-replaceLabelsOnNode", "data1=gpu"]
 
 
-def test_of_two_nodes_with_a_hosts_name_none_gets_the_label(yarn: Yarn) -> None:
+def test_of_two_nodes_with_a_hosts_name_none_gets_the_label(yarn):
     yarn.has(nodes={"data1.data.lan": "", "data1.evil.lan": ""})
     answer = yarn.run(data1="gpu")
     assert "one node of data1, but has data1.data.lan and data1.evil.lan. No label was changed." in answer["msg"]
     assert yarn.state["commands"] == []
 
 
-def test_a_nodemanager_that_has_just_started_is_waited_for(yarn: Yarn) -> None:
+def test_a_nodemanager_that_has_just_started_is_waited_for(yarn):
     yarn.has(nodes={"data1": ""}, later={"data1": "", "data2": ""})
     assert yarn.run(data1="gpu", data2="gpu")["changed"]
     assert yarn.state["nodes"] == {"data1": "gpu", "data2": "gpu"}
 
 
-def test_a_host_that_yarn_does_not_know_is_named_and_nothing_changes(yarn: Yarn) -> None:
+def test_a_host_that_yarn_does_not_know_is_named_and_nothing_changes(yarn):
     answer = yarn.run(data1="gpu", data9="gpu")
     assert "YARN must have a node of data9, but has none after 1 s. No label was changed." in answer["msg"]
     assert yarn.state["commands"] == []
 
 
-def test_a_host_that_yarn_has_forgotten_loses_its_label(yarn: Yarn) -> None:
+def test_a_host_that_yarn_has_forgotten_loses_its_label(yarn):
     yarn.run(data1="gpu")
     yarn.has(nodes={"data2": ""})
     yarn.run("absent", data1="")
@@ -182,7 +182,7 @@ def test_a_host_that_yarn_has_forgotten_loses_its_label(yarn: Yarn) -> None:
     assert not yarn.record.exists()
 
 
-def test_a_run_that_failed_on_the_way_is_resumed_and_its_label_is_known_as_ours(yarn: Yarn) -> None:
+def test_a_run_that_failed_on_the_way_is_resumed_and_its_label_is_known_as_ours(yarn):
     yarn.has(broken="-replaceLabelsOnNode")
     answer = yarn.run(data1="gpu")
     assert (
@@ -195,11 +195,11 @@ def test_a_run_that_failed_on_the_way_is_resumed_and_its_label_is_known_as_ours(
     assert (yarn.state["labels"], yarn.record.exists()) == ([], False)
 
 
-def test_an_account_that_the_host_lacks_is_named(yarn: Yarn) -> None:
+def test_an_account_that_the_host_lacks_is_named(yarn):
     assert "the account nowhere must exist on this host" in yarn.run(data1="gpu", account="nowhere")["msg"]
 
 
-def test_the_login_is_the_resourcemanagers_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_login_is_the_resourcemanagers_own(monkeypatch):
     secure = {"hadoop.security.authentication": "kerberos"}
     settings = {yarn_admin.PRINCIPAL: "rm/_HOST@EXAMPLE.COM", yarn_admin.KEYTAB: "/etc/security/rm.keytab"}
     monkeypatch.setattr(yarn_admin.socket, "getfqdn", lambda: "Master1.example.com")

@@ -33,15 +33,13 @@ def answers(nodes: Callable[[], dict[str, dict[str, Any]]]) -> Callable[[str], A
     ("node", "reports"),
     [(HEARD, True), (UNHEARD, False), ({**HEARD, "state": "LOST"}, False), ({**UNHEARD, "state": "NEW"}, False)],
 )
-def test_a_node_reports_if_its_health_is_its_nodemanagers_own(
-    tmp_path: Path, node: dict[str, Any], reports: bool
-) -> None:
+def test_a_node_reports_if_its_health_is_its_nodemanagers_own(tmp_path, node, reports):
     with serving(answers(lambda: {"data1": node, "a b": HEARD}), tmp_path):
         answer = host_modules.run("yarn_reports", conf_dir=str(tmp_path), nodes=["data1"], patience=1)
     assert (answer["reporting"], answer["silent"]) == ((["data1"], []) if reports else ([], ["data1"]))
 
 
-def test_a_resourcemanager_that_does_not_answer_is_a_warning(tmp_path: Path) -> None:
+def test_a_resourcemanager_that_does_not_answer_is_a_warning(tmp_path):
     answer = host_modules.run("yarn_reports", conf_dir=str(tmp_path))
     assert (answer["reporting"], answer["silent"]) == ([], [])
     assert "The ResourceManager did not report its nodes (yarn-site.xml names none)." in answer["warnings"]
@@ -87,26 +85,26 @@ class Rollout:
         return status, " ".join(output.split()), names()
 
 
-def test_what_does_not_report_is_restarted_by_the_sites_command(tmp_path: Path) -> None:
+def test_what_does_not_report_is_restarted_by_the_sites_command(tmp_path):
     status, output, restarted = Rollout(tmp_path).run("data2", "data5")
     assert (status, sorted(restarted)) == (0, ["data2", "data5"]), output
 
 
 @pytest.mark.parametrize("silent", ["data3", "data4"])
-def test_a_host_without_the_command_or_not_of_this_run_is_named_and_not_restarted(tmp_path: Path, silent: str) -> None:
+def test_a_host_without_the_command_or_not_of_this_run_is_named_and_not_restarted(tmp_path, silent):
     status, output, restarted = Rollout(tmp_path).run(silent)
     assert (status, restarted) == (2, []), output
     assert f"the restarted ResourceManager of rm, but {silent} did not within 3 s" in output
 
 
 @pytest.mark.parametrize("batch", [1, 2])
-def test_a_resourcemanager_that_has_every_node_as_silent_has_one_batch_restarted(tmp_path: Path, batch: int) -> None:
+def test_a_resourcemanager_that_has_every_node_as_silent_has_one_batch_restarted(tmp_path, batch):
     status, output, restarted = Rollout(tmp_path, heals=False).run("data2", "data5", batch=batch)
     assert (status, len(restarted)) == (2, batch), output
     assert "No other NodeManager was restarted." in output
 
 
-def test_an_answer_with_other_names_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_answer_with_other_names_is_a_sentence(monkeypatch):
     plugin = python_files.load(ansible_programs.REPOSITORY / "plugins/action/yarn_reports.py").ActionModule
     action = object.__new__(plugin)
     action.args, action.variables = {}, {"inventory_hostname": "rm"}

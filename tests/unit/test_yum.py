@@ -164,7 +164,7 @@ def with_driver(yum_module: ModuleType, version: str) -> Rhel7:
     return host
 
 
-def test_headers_come_beside_those_of_a_newer_kernel(yum_module: ModuleType) -> None:
+def test_headers_come_beside_those_of_a_newer_kernel(yum_module):
     host = Rhel7(yum_module, {"kernel-devel": [RUNNING, NEWER]})
     host.installed = {"kernel-devel": [NEWER]}
     host.present({"name": "kernel-devel", "version": RUNNING})
@@ -172,34 +172,34 @@ def test_headers_come_beside_those_of_a_newer_kernel(yum_module: ModuleType) -> 
     assert [action for action, _ in host.ran] == ["install"]
 
 
-def test_a_driver_is_upgraded(yum_module: ModuleType) -> None:
+def test_a_driver_is_upgraded(yum_module):
     host = with_driver(yum_module, "470.82.01")
     host.present(*driver("535.104.05"))
     assert host.installed == {name: ["535.104.05-1"] for name in DRIVER}
 
 
-def test_a_driver_goes_back_in_one_transaction_where_that_is_asked_for(yum_module: ModuleType) -> None:
+def test_a_driver_goes_back_in_one_transaction_where_that_is_asked_for(yum_module):
     host = with_driver(yum_module, "535.104.05")
     host.present(*driver("470.82.01"), downgrade=True)
     assert host.installed == {name: ["470.82.01-1"] for name in DRIVER}
     assert [action for action, _ in host.ran] == ["downgrade"]
 
 
-def test_half_a_driver_does_not_go_back(yum_module: ModuleType) -> None:
+def test_half_a_driver_does_not_go_back(yum_module):
     host = with_driver(yum_module, "535.104.05")
     with pytest.raises(AnsibleActionFail, match="requires another version"):
         host.present(*driver("470.82.01", DRIVER[:2]), downgrade=True)
     assert host.installed == {name: ["535.104.05-1"] for name in DRIVER}
 
 
-def test_what_yum_left_as_it_was_is_not_called_installed(yum_module: ModuleType) -> None:
+def test_what_yum_left_as_it_was_is_not_called_installed(yum_module):
     host = with_driver(yum_module, "535.104.05")
     with pytest.raises(AnsibleActionFail, match=r"data1 .*did not install nvidia-driver-latest-dkms-470\.82\.01, "):
         host.present(*driver("470.82.01"))
     assert host.installed == {name: ["535.104.05-1"] for name in DRIVER}
 
 
-def test_a_locked_package_is_refused_and_nothing_else_is_installed(yum_module: ModuleType) -> None:
+def test_a_locked_package_is_refused_and_nothing_else_is_installed(yum_module):
     host = with_driver(yum_module, "470.82.01")
     host.offered = {name: ["470.82.01-1"] for name in DRIVER[:1]}  # versionlock hides the other version
     with pytest.raises(AnsibleActionFail, match="No package matching"):
@@ -208,9 +208,7 @@ def test_a_locked_package_is_refused_and_nothing_else_is_installed(yum_module: M
 
 
 @pytest.mark.parametrize("headers", [[RUNNING], []])
-def test_headers_of_the_locked_kernel_may_come_and_newer_ones_may_not(
-    yum_module: ModuleType, tmp_path: Path, headers: list[str]
-) -> None:
+def test_headers_of_the_locked_kernel_may_come_and_newer_ones_may_not(yum_module, tmp_path, headers):
     lines = lock_lines(tmp_path, [RUNNING], headers)
     host = Rhel7(yum_module, behind_locks({"kernel-devel": [RUNNING, NEWER], "kernel": [RUNNING, NEWER]}, lines))
     host.installed = {"kernel": [RUNNING]}
@@ -221,7 +219,7 @@ def test_headers_of_the_locked_kernel_may_come_and_newer_ones_may_not(
 
 
 @pytest.mark.parametrize("name", ["kernel", "kernel-devel", "kernel-core"])
-def test_a_kernel_is_never_downgraded(yum_module: ModuleType, name: str) -> None:
+def test_a_kernel_is_never_downgraded(yum_module, name):
     host = Rhel7(yum_module, {name: [RUNNING]})
     with pytest.raises(AnsibleActionFail, match="never downgraded"):
         host.present({"name": name, "version": RUNNING}, downgrade=True)

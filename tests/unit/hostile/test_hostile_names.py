@@ -30,7 +30,7 @@ def publish(tmp_path: Path, content: bytes) -> tuple[int, str]:
     return play_tasks(tmp_path, [include], {"vars": variables, "children": groups}, hosts="build1")
 
 
-def test_a_built_wheel_is_published_under_its_own_name(tmp_path: Path) -> None:
+def test_a_built_wheel_is_published_under_its_own_name(tmp_path):
     code, output = publish(tmp_path, b"wheel")
     assert code == 0, output
     assert (tmp_path / "mirror/wheels" / NAME).read_bytes() == b"wheel"
@@ -38,14 +38,14 @@ def test_a_built_wheel_is_published_under_its_own_name(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "built/lock.json").read_text())["wheel"]["name"] == NAME
 
 
-def test_other_bytes_than_those_that_the_build_host_named_are_not_kept(tmp_path: Path) -> None:
+def test_other_bytes_than_those_that_the_build_host_named_are_not_kept(tmp_path):
     code, output = publish(tmp_path, b"other")
     assert code == 2, output
     assert not list((tmp_path / "mirror/wheels").iterdir()) + list((tmp_path / "cache/wheels").iterdir())
     assert not (tmp_path / "built").exists()
 
 
-def test_a_build_host_that_sends_more_than_it_named_does_not_fill_the_controller(tmp_path: Path) -> None:
+def test_a_build_host_that_sends_more_than_it_named_does_not_fill_the_controller(tmp_path):
     code, output = publish(tmp_path, b"wheel" * 100_000)
     assert code == 2, output
     assert "of build1 must arrive with 5 bytes, but: " in output
@@ -59,7 +59,7 @@ ANSWERS = {
 }
 
 
-def test_the_system_that_a_host_answers_is_no_file_of_variables(tmp_path: Path) -> None:
+def test_the_system_that_a_host_answers_is_no_file_of_variables(tmp_path):
     up = "/".join([".."] * 20) + str(tmp_path)
     (tmp_path / "evil.yml").write_text(
         f"evil: loaded\n__nvidia_driver_repository: \"{{{{ lookup('pipe', 'touch {tmp_path}/evaluated') }}}}\"\n"

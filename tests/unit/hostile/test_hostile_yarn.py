@@ -20,7 +20,7 @@ from tfos_host import app, refusal, start, submit
 from tfos_submit import outcome
 
 
-def test_an_answer_of_yarn_has_a_largest_size(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_answer_of_yarn_has_a_largest_size(monkeypatch):
     monkeypatch.setattr(yarn_cluster, "LARGEST", 1000)
 
     class Large(Quiet):
@@ -31,7 +31,7 @@ def test_an_answer_of_yarn_has_a_largest_size(monkeypatch: pytest.MonkeyPatch) -
         yarn_cluster.fetch(address)
 
 
-def test_an_answer_of_yarn_comes_from_the_address_that_was_asked(tmp_path: Path) -> None:
+def test_an_answer_of_yarn_comes_from_the_address_that_was_asked(tmp_path):
     (tmp_path / "key").write_text("secret")
     with pytest.raises(ValueError, match="http"):
         yarn_cluster.fetch(f"file://{tmp_path}/key#")
@@ -52,7 +52,7 @@ DEEP = '{"a":' * 30_000 + "1" + "}" * 30_000
 
 
 @pytest.mark.parametrize("text", ["[]", "5", '"x"', "", "{", DEEP, '{"a": ' + "9" * 1_000_000 + "}"])
-def test_an_answer_of_yarn_is_a_mapping(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+def test_an_answer_of_yarn_is_a_mapping(monkeypatch, text):
     monkeypatch.setattr(yarn_cluster, "fetch", lambda url: text)
     begin = time.monotonic()
     with pytest.raises(ValueError, match="."):
@@ -86,7 +86,7 @@ def long_job(host: SimpleNamespace) -> None:
 
 
 @pytest.mark.parametrize("wrong", WRONG, ids=repr)
-def test_a_confused_yarn_ends_the_job_in_time(host: SimpleNamespace, wrong: Any) -> None:
+def test_a_confused_yarn_ends_the_job_in_time(host, wrong):
     long_job(host)
     host.yarn.answer = lambda path: confused(wrong)
     completed = submit(host, "--timeout", "2", "--poll", "0.2")
@@ -98,7 +98,7 @@ def test_a_confused_yarn_ends_the_job_in_time(host: SimpleNamespace, wrong: Any)
 
 
 @pytest.mark.parametrize("python", HOST_PYTHONS)
-def test_a_yarn_that_trickles_ends_the_job_in_time(host: SimpleNamespace, python: str) -> None:
+def test_a_yarn_that_trickles_ends_the_job_in_time(host, python):
     long_job(host)
     begin = time.monotonic()
     with trickling() as address:
@@ -111,7 +111,7 @@ def test_a_yarn_that_trickles_ends_the_job_in_time(host: SimpleNamespace, python
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
 @pytest.mark.parametrize("mode", ["client", "cluster"])
-def test_whatever_ends_tfos_submit_ends_spark_submit(host: SimpleNamespace, number: int, mode: str) -> None:
+def test_whatever_ends_tfos_submit_ends_spark_submit(host, number, mode):
     long_job(host)
     host.yarn.application = app("RUNNING", 1)
     process = start(host, "--deploy-mode", mode)
@@ -127,7 +127,7 @@ def test_whatever_ends_tfos_submit_ends_spark_submit(host: SimpleNamespace, numb
         assert "application -kill application_1_0001" in (host.tmp / "yarn.log").read_text()
 
 
-def test_a_job_that_nohup_started_outlives_its_terminal(host: SimpleNamespace) -> None:
+def test_a_job_that_nohup_started_outlives_its_terminal(host):
     long_job(host)
     host.yarn.application = app("RUNNING", 1)
     process = start(host, python="nohup")
@@ -141,7 +141,7 @@ def test_a_job_that_nohup_started_outlives_its_terminal(host: SimpleNamespace) -
 
 
 @pytest.mark.parametrize("step", ["/nodes", "/apps?applicationTags", "/get-node-labels", "/scheduler"])
-def test_a_yarn_that_dies_at_a_step_leaves_no_job(host: SimpleNamespace, step: str) -> None:
+def test_a_yarn_that_dies_at_a_step_leaves_no_job(host, step):
     long_job(host)
     honest = host.yarn.answer
     host.yarn.application = app("RUNNING", 1)
@@ -152,7 +152,7 @@ def test_a_yarn_that_dies_at_a_step_leaves_no_job(host: SimpleNamespace, step: s
     assert "application -kill application_1_0001" in (host.tmp / "yarn.log").read_text()
 
 
-def test_names_in_yarn_move_no_cursor(host: SimpleNamespace) -> None:
+def test_names_in_yarn_move_no_cursor(host):
     """Without Kerberos anybody submits an application as anna."""
     evil = "\x1b]0;owned\x07\u202eevil"
     host.yarn.answer = lambda path: {
@@ -166,7 +166,7 @@ def test_names_in_yarn_move_no_cursor(host: SimpleNamespace) -> None:
     assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", completed.stdout)
 
 
-def test_only_its_own_mark_keeps_an_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_only_its_own_mark_keeps_an_environment(monkeypatch, tmp_path):
     """An application of anybody with a tag of tfos-submit would keep all environments for ever."""
     tags = {"application_1_0001": "tfos-submit-x", "application_1_0002": "tfos-submit-y,environment-0123456789ab"}
     rows = [{"id": name, "user": "mallory", "applicationTags": tag} for name, tag in tags.items()]
@@ -177,7 +177,7 @@ def test_only_its_own_mark_keeps_an_environment(monkeypatch: pytest.MonkeyPatch,
     assert reasons == {"tf-0123456789ab": "YARN has the application application_1_0002 of mallory"}
 
 
-def test_settings_that_are_no_xml_are_named_before_a_job_starts(host: SimpleNamespace) -> None:
+def test_settings_that_are_no_xml_are_named_before_a_job_starts(host):
     """A torn yarn-site.xml counted as one without Kerberos and without a ResourceManager."""
     (host.tmp / "conf/core-site.xml").write_text("<configuration><property>")
     assert f"{host.tmp}/conf/core-site.xml must be XML, but is not" in refusal(host)

@@ -76,9 +76,7 @@ PROGRAMS: dict[str, tuple[Call, str]] = {
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_a_program_ends_in_time_if_a_server_trickles(
-    host: SimpleNamespace, name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_program_ends_in_time_if_a_server_trickles(host, name, monkeypatch, capsys):
     call, words = PROGRAMS[name]
     monkeypatch.setattr(yarn_cluster, "TIMEOUT", 1)
     (host.tmp / "excluded").touch()
@@ -105,7 +103,7 @@ MEETS = {
 }
 
 
-def test_everything_that_opens_an_address_meets_a_server_that_trickles() -> None:
+def test_everything_that_opens_an_address_meets_a_server_that_trickles():
     paths = [path for top in ("plugins", "lib/hadoop_dl", "roles") for path in (REPOSITORY / top).rglob("*.py")]
     opening = {str(path.relative_to(REPOSITORY)) for path in paths if OPENERS.search(path.read_text(encoding="utf-8"))}
     assert opening == set(MEETS)
