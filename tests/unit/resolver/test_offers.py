@@ -108,6 +108,12 @@ def test_spark_3_5_runs_on_python_3_12(java: str) -> None:
     assert "distutils" in texts(answer)
 
 
+@pytest.mark.parametrize(("spark", "last", "next_python"), [("3.0", "3.10", "3.11"), ("3.1", "3.10", "3.11"), ("3.2", "3.10", "3.11"), ("3.3", "3.10", "3.11"), ("3.4", "3.12", "3.13")])  # fmt: skip
+def test_the_last_python_of_a_spark_is_the_last_that_was_seen_to_run(spark: str, last: str, next_python: str) -> None:
+    assert resolve({"pyspark": spark, "python": last}, suggest=False).fits
+    assert not resolve({"pyspark": spark, "python": next_python}, suggest=False).fits
+
+
 def test_a_gpu_newer_than_the_last_driver_of_a_branch_is_no_contradiction() -> None:
     (problem,) = resolve({"os": "rhel-7.9", "gpu": "H200"}, suggest=False).problems
     assert "branches 384 to 550 (up to 550." in problem
@@ -115,7 +121,7 @@ def test_a_gpu_newer_than_the_last_driver_of_a_branch_is_no_contradiction() -> N
 
 
 def test_two_systems_are_hosts_of_an_inventory(capsys: pytest.CaptureFixture[str]) -> None:
-    assert "--host" in printed(capsys, "--os", "rhel-7.9", "--os", "rhel-8.8")
+    assert "For several hosts: playbooks/plan.yml" in printed(capsys, "--os", "rhel-7.9", "--os", "rhel-8.8")
 
 
 @pytest.mark.parametrize(("text", "words"), [("cml=true", "engine"), ("kerberos=true", "hadoop_login")])
