@@ -1,8 +1,8 @@
 # -*- coding: utf-8 -*-
 """Check this host's GPUs, driver, CUDA and TensorFlow: one line for each question, PASS, FAIL or SKIP.
 
-    gpu-check [--json] [--junit FILE] [--list] [NAME ...]
-    gpu-check --accept [--json] [--junit FILE]      measure the copies of idle GPUs, and compare them with card and links
+    gpu-check [--json] [--list] [NAME ...]
+    gpu-check --accept [--json]      measure the copies of idle GPUs, and compare them with card and links
 
 Reads, never writes. Exit status: 0 nothing failed, 1 something failed, 2 misuse, 3 no Python to run it. For operators and cron.
 In a container (an engine of CDSW, docker, Kubernetes) it answers for the container's user; what only the host knows is a SKIP there.
@@ -29,32 +29,13 @@ ORDER = [module.__name__ for module in (driver, toolkit, packages, compute, heal
 QUESTIONS.sort(key=lambda question: ORDER.index(question[1].__module__))
 
 
-def junit(answers):
-    from xml.sax.saxutils import escape, quoteattr
-
-    lines = ['<?xml version="1.0" encoding="utf-8"?>', '<testsuite name="gpu-check" tests="%d">' % len(answers)]
-    for answer in answers:
-        inner = {
-            "FAIL": "<failure>%s</failure>",
-            "SKIP": "<skipped>%s</skipped>",
-            "PASS": "<system-out>%s</system-out>",
-        }[answer["outcome"]]
-        lines.append(
-            '<testcase classname="gpu-check" name=%s>%s</testcase>'
-            % (quoteattr(answer["name"]), inner % escape(answer["message"]))
-        )
-    return "\n".join(lines + ["</testsuite>", ""])
-
-
 def misuse(arguments, names):
     """Why these arguments cannot be obeyed, or None."""
     question_names = [name for name, _ in QUESTIONS]
     wrong = [item for item in arguments if item.startswith("-") and item not in ("--json", "--list", "--accept")]
     wrong += [name for name in names if name not in question_names]
-    if "--junit" in arguments:
-        return "--junit requires a file, but none follows it.\n"
     if wrong:
-        return "gpu-check does not know %s. Questions: %s. Options: --accept, --json, --junit FILE, --list.\n" % (
+        return "gpu-check does not know %s. Questions: %s. Options: --accept, --json, --list.\n" % (
             ", ".join(wrong),
             ", ".join(question_names),
         )
@@ -64,11 +45,6 @@ def misuse(arguments, names):
 
 
 def main(arguments):
-    report = None
-    if "--junit" in arguments[:-1]:
-        at = arguments.index("--junit")
-        report = os.path.abspath(arguments[at + 1])
-        arguments = arguments[:at] + arguments[at + 2 :]
     if "--help" in arguments or "-h" in arguments:
         sys.stdout.write(__doc__)
         return 0
@@ -94,11 +70,4 @@ def main(arguments):
             write("%(outcome)s  %(name)s: %(message)s\n" % answer)
     if "--json" in arguments:
         sys.stdout.write(json.dumps(accepted(run, answers) if run else answers, indent=1) + "\n")
-    if report:
-        try:
-            with open(report, "wb") as handle:
-                write(junit(answers), handle)
-        except (IOError, OSError) as error:
-            write("The file of --junit must be writable, but: %s\n" % error, sys.stderr)
-            return 2
     return 1 if any(answer["outcome"] == "FAIL" for answer in answers) else 0
