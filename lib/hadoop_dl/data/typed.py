@@ -1,6 +1,6 @@
 """JSON of a host as dataclasses: every value must have its field's form and stay within its limits; the error names the value that does not.
 
-A field's type is its form: Literal, bool, another dataclass, a tuple or Mapping of these, or Annotated with Text, Sentence, Number or Measured. A
+A field's type is its form: Literal, bool, another dataclass, a tuple or Mapping of these, or Annotated with Text, Sentence or Number. A
 field that is only `str` or `int` is an error of this project's code, so no answer enters without a form.
 """
 
@@ -73,20 +73,6 @@ class Number:
         return int(min(max(value, self.least), self.most))
 
 
-@dataclasses.dataclass(frozen=True)
-class Measured:
-    """A number that was measured, whole or not."""
-
-    least: float
-    most: float
-
-    def convert(self, value: Any, place: str) -> float:
-        is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-        if not is_number or not self.least <= value <= self.most:  # not-a-number is in no limits
-            raise refusal(value, place, f"a number from {self.least} to {self.most}")
-        return float(value)
-
-
 def read(kind: type[T], value: Any) -> T:
     """The value as this dataclass. Keys that it has no field for are left out; a field without a default is required."""
     instance: T = converter(kind)(value, "")  # type: ignore[arg-type]  # mypy does not know that a type has a hash
@@ -128,7 +114,7 @@ def converter(hint: Any) -> Convert:
         return _boolean
     if dataclasses.is_dataclass(hint):
         return _dataclass(hint)
-    raise TypeError(f"{hint} needs a form: Annotated with Text, Sentence, Number or Measured, or Literal.")
+    raise TypeError(f"{hint} needs a form: Annotated with Text, Sentence or Number, or Literal.")
 
 
 def _boolean(value: Any, place: str) -> bool:
