@@ -4,8 +4,6 @@
 
 from __future__ import absolute_import, division, print_function
 
-__metaclass__ = type
-
 DOCUMENTATION = r"""
 module: bazel_info
 short_description: Read the versions of bazel below a directory, the package, and the tools of a bootstrap

@@ -4,8 +4,6 @@
 
 from __future__ import absolute_import, division, print_function
 
-__metaclass__ = type
-
 DOCUMENTATION = r"""
 module: bazel_program
 short_description: Install one version of bazel below a directory, completely or not at all

@@ -4,8 +4,6 @@
 
 from __future__ import absolute_import, division, print_function
 
-__metaclass__ = type
-
 DOCUMENTATION = r"""
 module: cdsw_service
 short_description: Restart Cloudera Data Science Workbench, and wait until C(cdsw status) is satisfied

@@ -4,8 +4,6 @@
 
 from __future__ import absolute_import, division, print_function
 
-__metaclass__ = type
-
 DOCUMENTATION = r"""
 module: container_runtime_info
 short_description: Read Docker's runtimes and volume drivers, NVIDIA's packages, and the driver of a host

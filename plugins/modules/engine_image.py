@@ -4,8 +4,6 @@
 
 from __future__ import absolute_import, division, print_function
 
-__metaclass__ = type
-
 DOCUMENTATION = r"""
 module: engine_image
 short_description: Build, test and keep engine images of Cloudera Data Science Workbench

@@ -4,8 +4,6 @@
 
 from __future__ import absolute_import, division, print_function
 
-__metaclass__ = type
-
 DOCUMENTATION = r"""
 module: environment_activate
 short_description: Switch to a sealed environment, go back, or only check that it is ready

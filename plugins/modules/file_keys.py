@@ -4,8 +4,6 @@
 
 from __future__ import absolute_import, division, print_function
 
-__metaclass__ = type
-
 DOCUMENTATION = r"""
 module: file_keys
 short_description: Set keys of XML, cfg, JSON and shell files one by one, with a row in the component's ledger for each

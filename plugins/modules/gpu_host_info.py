@@ -4,8 +4,6 @@
 
 from __future__ import absolute_import, division, print_function
 
-__metaclass__ = type
-
 DOCUMENTATION = r"""
 module: gpu_host_info
 short_description: Read kernels, driver, modules, boot entries and users of the GPUs on a host

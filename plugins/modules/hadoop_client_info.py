@@ -4,8 +4,6 @@
 
 from __future__ import absolute_import, division, print_function
 
-__metaclass__ = type
-
 DOCUMENTATION = r"""
 module: hadoop_client_info
 short_description: Find the Hadoop client, Java and libhdfs of a host

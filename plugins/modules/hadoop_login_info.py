@@ -4,8 +4,6 @@
 
 from __future__ import absolute_import, division, print_function
 
-__metaclass__ = type
-
 DOCUMENTATION = r"""
 module: hadoop_login_info
 short_description: Check that this host can log in to a Hadoop cluster with Kerberos

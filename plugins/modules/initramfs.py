@@ -4,8 +4,6 @@
 
 from __future__ import absolute_import, division, print_function
 
-__metaclass__ = type
-
 DOCUMENTATION = r"""
 module: initramfs
 short_description: Rebuild the initramfs of the installed kernels that hold a module that must not be there

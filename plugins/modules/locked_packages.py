@@ -4,8 +4,6 @@
 
 from __future__ import absolute_import, division, print_function
 
-__metaclass__ = type
-
 DOCUMENTATION = r"""
 module: locked_packages
 short_description: Install a lock's component into an environment, from a mirror, every file checked by sha256

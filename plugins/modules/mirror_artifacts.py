@@ -4,8 +4,6 @@
 
 from __future__ import absolute_import, division, print_function
 
-__metaclass__ = type
-
 DOCUMENTATION = r"""
 module: mirror_artifacts
 short_description: Fetch, or only verify, the artifacts of a mirror

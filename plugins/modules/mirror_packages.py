@@ -4,8 +4,6 @@
 
 from __future__ import absolute_import, division, print_function
 
-__metaclass__ = type
-
 DOCUMENTATION = r"""
 module: mirror_packages
 short_description: Fetch named RPM packages with what they require from signed repositories into a repository of the mirror

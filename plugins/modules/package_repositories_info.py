@@ -4,8 +4,6 @@
 
 from __future__ import absolute_import, division, print_function
 
-__metaclass__ = type
-
 DOCUMENTATION = r"""
 module: package_repositories_info
 short_description: List enabled repositories that do not check signatures, or that the site does not name

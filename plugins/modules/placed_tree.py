@@ -4,8 +4,6 @@
 
 from __future__ import absolute_import, division, print_function
 
-__metaclass__ = type
-
 DOCUMENTATION = r"""
 module: placed_tree
 short_description: Have the content of an archive as a directory, completely or not at all

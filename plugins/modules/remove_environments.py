@@ -4,8 +4,6 @@
 
 from __future__ import absolute_import, division, print_function
 
-__metaclass__ = type
-
 DOCUMENTATION = r"""
 module: remove_environments
 short_description: Remove every environment with the settings of Spark and Hadoop

@@ -4,8 +4,6 @@
 
 from __future__ import absolute_import, division, print_function
 
-__metaclass__ = type
-
 DOCUMENTATION = r"""
 module: spark_libraries
 short_description: Keep Spark's jars in HDFS as one archive for spark.yarn.archive

@@ -4,8 +4,6 @@
 
 from __future__ import absolute_import, division, print_function
 
-__metaclass__ = type
-
 DOCUMENTATION = r"""
 module: tensorflow_build
 short_description: Build TensorFlow's wheel in the background, once for the same inputs

@@ -4,8 +4,6 @@
 
 from __future__ import absolute_import, division, print_function
 
-__metaclass__ = type
-
 DOCUMENTATION = r"""
 module: tensorflow_build_info
 short_description: Read memory, disk, compilers, Python's headers and packages, bazel, CUDA and cuDNN of a build host

@@ -4,8 +4,6 @@
 
 from __future__ import absolute_import, division, print_function
 
-__metaclass__ = type
-
 DOCUMENTATION = r"""
 module: tensorflow_build_place
 short_description: Record what builds of TensorFlow create, or remove it by the record

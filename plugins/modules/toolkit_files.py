@@ -4,8 +4,6 @@
 
 from __future__ import absolute_import, division, print_function
 
-__metaclass__ = type
-
 DOCUMENTATION = r"""
 module: toolkit_files
 short_description: Record and compare the files of a CUDA toolkit from a .run file

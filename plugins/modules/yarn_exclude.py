@@ -4,8 +4,6 @@
 
 from __future__ import absolute_import, division, print_function
 
-__metaclass__ = type
-
 DOCUMENTATION = r"""
 module: yarn_exclude
 short_description: Exclude a NodeManager, by a line that is recorded

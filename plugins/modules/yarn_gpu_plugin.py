@@ -4,8 +4,6 @@
 
 from __future__ import absolute_import, division, print_function
 
-__metaclass__ = type
-
 DOCUMENTATION = r"""
 module: yarn_gpu_plugin
 short_description: Ask a NodeManager whether its GPU plugin works

@@ -4,8 +4,6 @@
 
 from __future__ import absolute_import, division, print_function
 
-__metaclass__ = type
-
 DOCUMENTATION = r"""
 module: yarn_nodes_info
 short_description: Read which NodeManagers leave YARN, and who excluded them

@@ -4,8 +4,6 @@
 
 from __future__ import absolute_import, division, print_function
 
-__metaclass__ = type
-
 DOCUMENTATION = r"""
 module: yarn_reports
 short_description: Read which NodeManagers report to YARN, and wait for some of them
