@@ -91,12 +91,12 @@ class ActionModule(HostAction):
 
     def _change_trust(self, key_file: str, before: Sequence[str]) -> None:
         """Record which keys rpm trusted before a repository of this project added them; rpm stops trusting those that left the file."""
-        keys, trusted = self._keys_of(key_file), self._trusted_before(key_file, before)
+        keys, trusted = self._keys_of(key_file), self._trusted_before(key_file)
         other_files = self._other_files(key_file)
         for key in set(keys) - set(before):
             in_key_ring = self.command(["rpm", "--query", key])["rc"] == 0
             of_others = [file for file in other_files if key in self._keys_of(file)]
-            if in_key_ring and (not of_others or any(key in self._trusted_before(file, [key]) for file in of_others)):
+            if in_key_ring and (not of_others or any(key in self._trusted_before(file) for file in of_others)):
                 trusted.add(key)
         self._erase(set(before) - set(keys) - trusted, other_files)
         trusted &= set(keys)
@@ -105,12 +105,10 @@ class ActionModule(HostAction):
         else:
             self.absent(os_packages.trusted_before(key_file))  # of an older key under this name
 
-    def _trusted_before(self, key_file: str, keys: Sequence[str]) -> set[str]:
+    def _trusted_before(self, key_file: str) -> set[str]:
         """Those of a file's keys that rpm trusted before this project came."""
         marker = os_packages.trusted_before(key_file)
-        return (
-            os_packages.trusted_keys(self.command(["cat", marker])["stdout"], keys) if self._exists(marker) else set()
-        )
+        return set(self.command(["cat", marker])["stdout"].split()) if self._exists(marker) else set()
 
     def _other_files(self, key_file: str) -> list[str]:
         """The files with keys of this project's other repositories."""
@@ -140,7 +138,7 @@ class ActionModule(HostAction):
         key_file = os_packages.rpm_key(name)
         if self._exists(key_file):
             keys = self._keys_of(key_file)
-            self._erase(set(keys) - self._trusted_before(key_file, keys), self._other_files(key_file))
+            self._erase(set(keys) - self._trusted_before(key_file), self._other_files(key_file))
             self.absent(key_file)
         self.absent(os_packages.trusted_before(key_file))
         for cache in os_packages.caches(name):

@@ -89,15 +89,6 @@ def test_a_removal_that_was_killed_after_the_key_left_its_file_keeps_what_rpm_tr
     assert (host.ring, host.files) == ({trusted("site.key")}, {})
 
 
-def test_the_marker_of_an_older_release_protects_every_key_of_its_file() -> None:
-    host = Host()
-    define(host, "cuda")
-    host.files[f"{RPM}deeplearning-cuda.trusted-before"] = ""
-    host.ring = {trusted("site.key")}
-    remove(host, "cuda")
-    assert (host.ring, host.files) == ({trusted("site.key")}, {})
-
-
 def test_a_key_goes_although_a_repository_with_another_key_is_left() -> None:
     host = Host()
     define(host, "cuda")

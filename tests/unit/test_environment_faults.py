@@ -95,20 +95,6 @@ def test_a_damaged_tree_stays_while_a_process_runs_from_it(done):
     assert done.seal()["removed"] == [first.name]
 
 
-def test_an_environment_of_an_older_version_is_replaced_and_never_missing(done):
-    """Older versions made a directory where now the link is."""
-    tree = done.tree
-    done.path.unlink()
-    tree.rename(done.path)
-    (done.path / ".deeplearning" / "tree.txt").unlink()
-    (done.path / "lib" / "python3.11" / "site-packages" / "six.py").unlink()
-    assert done.install("pip")["changed"] is True
-    assert (done.path / "bin" / "python").exists()
-    assert done.everything() == [False, True, True, True, False]
-    assert done.path.is_symlink()
-    assert environment_names.problem(str(done.path)) is None
-
-
 # --- interruptions ---------------------------------------------------------------------------------------------------
 
 

@@ -382,42 +382,39 @@ TENSORFLOW = "wheels/tensorflow-1.6.0-cp27-cp27mu-linux_x86_64.whl"
 
 
 def filled(index: Index, root: Path) -> dict[str, dict[str, object]]:
-    """A mirror with two wheels, a source distribution with the wheel that an earlier version built of it, and TensorFlow as the site built it."""
+    """A mirror with two wheels, a source distribution, and TensorFlow as the site built it."""
     artifacts = {
         "kept": index.artifact("kept-1.0-py3-none-any.whl", b"kept"),
         "old": index.artifact("old-1.0-py3-none-any.whl", b"old"),
         "source": index.artifact("gast-0.2.2.tar.gz", b"source"),
     }
     fetch(index, root, *artifacts.values())
-    (root / "built/3.6/abc").mkdir(parents=True)
-    for path in ("built/3.6/abc/gast-0.2.2-py3-none-any.whl", TENSORFLOW):
-        folder, _, name = path.rpartition("/")
-        (root / path).write_bytes(b"built here")
-        digest = mirror_files.whole_files.sha256_of(str(root / path))
-        mirror_files.write_manifest([{"folder": folder, "name": name, "sha256": digest}], str(root))
+    folder, _, name = TENSORFLOW.rpartition("/")
+    (root / TENSORFLOW).write_bytes(b"built here")
+    digest = mirror_files.whole_files.sha256_of(str(root / TENSORFLOW))
+    mirror_files.write_manifest([{"folder": folder, "name": name, "sha256": digest}], str(root))
     return artifacts
 
 
-def test_named_artifacts_leave_the_mirror_with_what_earlier_versions_built(index, tmp_path):
+def test_named_artifacts_leave_the_mirror(index, tmp_path):
     artifacts = filled(index, tmp_path)
     (tmp_path / "wheels" / "site.txt").write_text("the site's")
     other_bytes = {**artifacts["kept"], "sha256": "0" * 64}  # the site's own file of that name
     old_artifacts = [artifacts["old"], artifacts["source"], other_bytes]
-    paths = ["built/3.6/abc/gast-0.2.2-py3-none-any.whl", "wheels/gast-0.2.2.tar.gz", "wheels/old-1.0-py3-none-any.whl"]
+    paths = ["wheels/gast-0.2.2.tar.gz", "wheels/old-1.0-py3-none-any.whl"]
     assert mirror_prune.prune(tmp_path, old_artifacts, dry=True) == paths
-    assert len(mirror_files.manifest_of(str(tmp_path))) == 5
+    assert len(mirror_files.manifest_of(str(tmp_path))) == 4
     assert mirror_prune.prune(tmp_path, old_artifacts) == paths
     assert (tmp_path / "wheels" / "site.txt").exists()
     (tmp_path / "wheels" / "site.txt").unlink()
     assert held_by(tmp_path) == ["wheels/kept-1.0-py3-none-any.whl", TENSORFLOW]
-    assert not (tmp_path / "built" / "3.6").exists()
     assert mirror_prune.prune(tmp_path, old_artifacts) == []
 
 
 def test_a_pruning_that_was_killed_is_ended_by_the_next_one(index, tmp_path):
     artifacts = filled(index, tmp_path)
     (tmp_path / "wheels/old-1.0-py3-none-any.whl").unlink()  # as far as it came
-    assert mirror_prune.prune(tmp_path, [artifacts["old"]])[1:] == ["wheels/old-1.0-py3-none-any.whl"]
+    assert mirror_prune.prune(tmp_path, [artifacts["old"]]) == ["wheels/old-1.0-py3-none-any.whl"]
     assert len(held_by(tmp_path)) == 3
 
 

@@ -31,7 +31,6 @@ def root(tmp_path: Path) -> Path:
         "manifest.json": b"{}",
         ".staging/part": b"part",
         "private/key": b"key",
-        "built/x": b"of an earlier version",
     }.items():
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -68,7 +67,6 @@ def test_files_and_pages_are_served(mirror: Mirror) -> None:
 OUTSIDE = (
     *(
         "/manifest.json",
-        "/built/x",
         "/private/key",
         "/.staging/part",
         "/wheels/.hidden",

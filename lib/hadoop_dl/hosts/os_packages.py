@@ -255,11 +255,6 @@ def key_packages(colons: str) -> list[str]:
     ]
 
 
-def trusted_keys(marker: str, keys: Sequence[str]) -> set[str]:
-    """Those of a file's keys that rpm trusted before, as its marker says; an empty one, of an older release, means all of them."""
-    return set(marker.split()) or set(keys)
-
-
 def caches(name: str) -> list[dict[str, list[str]]]:
     """The caches of dnf and yum for a repository, as arguments of the module find."""
     pattern = re.escape(name) + r"(-[0-9a-f]{16})?|" + re.escape(name) + r"(-filenames|-updateinfo)?\.solvx?"

@@ -243,8 +243,7 @@ class Component(object):
             raise Refused(
                 "The component pip needs an interpreter of this host but python is %r. Check pip_python." % self.python
             )
-        is_other = not environment_names.is_state(self.environment)
-        if os.path.isdir(self.environment) and os.listdir(self.environment) and is_other:
+        if os.path.isdir(self.environment) and not os.path.islink(self.environment):
             raise Refused(
                 "%s is needed for the environment, but it contains something else. Move it away, then run the playbook again."
                 % self.environment

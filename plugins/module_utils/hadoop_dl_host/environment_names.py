@@ -32,9 +32,9 @@ def stack_of(name):
 
 
 def trees(environment):
-    """Paths of the environment's trees, the oldest first; a directory X, which older versions made, is the very first."""
+    """Paths of the environment's trees, the oldest first."""
     parent, name = os.path.split(environment)
-    numbered_paths = [(0, environment)] if os.path.isdir(environment) and not os.path.islink(environment) else []
+    numbered_paths = []
     for entry in os.listdir(parent) if os.path.isdir(parent) else []:
         match = TREE.match(entry)
         if match and match.group("name") == name:
@@ -44,7 +44,7 @@ def trees(environment):
 
 def next_tree(environment):
     """Path of a tree that is not there yet."""
-    numbers = [int(TREE.match(path).group("number")) for path in trees(environment) if TREE.match(path)]
+    numbers = [int(TREE.match(path).group("number")) for path in trees(environment)]
     return "%s.%d" % (environment, max(numbers or [0]) + 1)
 
 
@@ -74,7 +74,7 @@ def look(environment):
 
 def unsealed_tree(environment):
     """The newest tree, when an earlier run has not finished it; else None."""
-    paths = [path for path in trees(environment) if TREE.match(path)]
+    paths = trees(environment)
     return paths[-1] if paths and environment_tree.seal_of(paths[-1]) is None and is_state(paths[-1]) else None
 
 
@@ -85,13 +85,11 @@ def problem(environment):
 
 
 def point(environment, tree):
-    """Let X point to the tree, by one rename; a directory X (of an older version) moves to X.0."""
+    """Let X point to the tree, by one rename."""
     draft = os.path.join(os.path.dirname(environment), ".link-" + os.path.basename(environment))
     if os.path.lexists(draft):  # of a killed run
         os.unlink(draft)
     os.symlink(os.path.basename(tree), draft)
-    if os.path.isdir(environment) and not os.path.islink(environment):
-        os.rename(environment, environment + ".0")
     os.rename(draft, environment)
     whole_files.sync_path(os.path.dirname(environment))
 

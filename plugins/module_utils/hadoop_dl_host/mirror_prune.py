@@ -5,19 +5,15 @@ import os
 
 from . import mirror_files
 
-BUILT = "built/"  # of earlier versions, which built wheels of source distributions: nothing needs them
-
 
 def held_of(artifacts, manifest):
-    """Paths of the manifest's rows that are one of these artifacts, or below built/; sorted."""
+    """Paths of the manifest's rows that are one of these artifacts; sorted."""
     hashes = {"%(folder)s/%(name)s" % artifact: artifact["sha256"] for artifact in artifacts}
-    return sorted(
-        path for path, row in manifest.items() if path.startswith(BUILT) or hashes.get(path) == row.get("sha256")
-    )
+    return sorted(path for path, row in manifest.items() if hashes.get(path) == row.get("sha256"))
 
 
 def prune(root, artifacts, dry=False):
-    """Remove these artifacts and built/, directories that are empty then, rows and pages; the paths.
+    """Remove these artifacts, directories that are empty then, rows and pages; the paths.
 
     What the manifest does not list stays, and so does a row with other bytes than the artifact's.
     """
