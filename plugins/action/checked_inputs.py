@@ -3,8 +3,6 @@
 The work is in lib/hadoop_dl/plan/inputs.py.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from ansible.utils.display import Display

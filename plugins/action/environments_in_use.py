@@ -3,8 +3,6 @@
 The work is in lib/hadoop_dl/hosts/active_environments.py.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from hadoop_dl.hosts import active_environments

@@ -1,7 +1,5 @@
 """Measure what a host's idle GPUs copy: gpu-check --accept of this tree in the host's Python. Answers with what it measured."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from hadoop_dl.hosts import gpu_acceptance, host_script

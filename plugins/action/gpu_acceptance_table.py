@@ -1,7 +1,5 @@
 """Compare what the GPUs of all hosts copy, print the table, and fail if one is slower than its links or than the others: run once."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from ansible.utils.display import Display

@@ -1,7 +1,5 @@
 """Read a GPU host with the module gpu_host_info, and check the form of what it answers: roles decide by it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from ansible.errors import AnsibleActionFail

@@ -1,7 +1,5 @@
 """Gather what every host of the play registered under one name, as data: run once. A host that failed or is lost is not in the answer."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from hadoop_dl.hosts.actions import OnceAction

@@ -3,8 +3,6 @@
 It changes nothing and therefore runs in check mode.
 """
 
-from __future__ import annotations
-
 import sys
 import time
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Install a program that the operator and jobs run on hosts: one executable file, packed from a directory of the role."""
 
-from __future__ import annotations
-
 import tempfile
 from pathlib import Path
 from typing import Any

@@ -3,8 +3,6 @@
 The work is in lib/hadoop_dl/hosts/mirror_contents.py.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Ask repositories for packages in exactly the versions wanted, or install them: lib/hadoop_dl/hosts/os_packages.py over dnf and yum."""
 
-from __future__ import annotations
-
 import re
 import time
 from collections import Counter

@@ -1,7 +1,5 @@
 """Turn what all hosts answered into the plan: run once, after host_facts. The work is in lib/hadoop_dl/plan/."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -3,8 +3,6 @@
 The work is in lib/hadoop_dl/hosts/removal.py.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from ansible.module_utils.parsing.convert_bool import boolean

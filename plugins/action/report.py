@@ -3,8 +3,6 @@
 The work is in lib/hadoop_dl/hosts/report*.py.
 """
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 from typing import Any

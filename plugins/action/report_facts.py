@@ -1,7 +1,5 @@
 """Read a host for the report in one round: run report_reader.py (role verify) in its Python, answer with what it read."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from ansible.errors import AnsibleError

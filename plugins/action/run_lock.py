@@ -3,8 +3,6 @@
 The work is in lib/hadoop_dl/hosts/runs.py.
 """
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any

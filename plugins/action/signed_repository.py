@@ -1,7 +1,5 @@
 """Define a repository with the key that signs its packages, or remove both: copy, file, yum_repository and rpm_key in one task."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Fetch a file of a host whose size is known: the host fills neither disk nor memory of the controller, whatever it sends."""
 
-from __future__ import annotations
-
 import resource
 from pathlib import Path
 from typing import Any

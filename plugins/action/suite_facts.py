@@ -1,7 +1,5 @@
 """Run every check of the suite on a host at once (roles/verify/files/probe.py), over Ansible's own connection and become."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

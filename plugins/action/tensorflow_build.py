@@ -3,8 +3,6 @@
 The work is in module tensorflow_build.
 """
 
-from __future__ import annotations
-
 import sys
 import time
 from typing import Any

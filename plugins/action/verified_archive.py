@@ -1,7 +1,5 @@
 """Unpack an archive that the site provides on the host, completely or not at all."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from ansible.errors import AnsibleActionFail

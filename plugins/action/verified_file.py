@@ -1,7 +1,5 @@
 """Copy a file that the site provides (a vendor's installer) to the host, if it has the sha256 that the site recorded."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from hadoop_dl.hosts.actions import HostAction

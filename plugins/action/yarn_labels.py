@@ -3,8 +3,6 @@
 The work is in the module yarn_labels.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from hadoop_dl.data import yarn_nodes, yarn_work

@@ -3,8 +3,6 @@
 The work is in lib/hadoop_dl/data/yarn_nodes.py.
 """
 
-from __future__ import annotations
-
 import time
 from typing import Any
 

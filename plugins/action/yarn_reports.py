@@ -3,8 +3,6 @@
 The work is in the module yarn_reports.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from ansible.errors import AnsibleActionFail

@@ -1,7 +1,5 @@
 """Releases the locks (module run_lock) that a run which failed still has. No play can do that: after a fatal error no further play runs."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from ansible import context

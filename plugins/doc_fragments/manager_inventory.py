@@ -1,7 +1,5 @@
 """Options that the inventory plugins cloudera_manager and ambari share. Each of them adds the environment variables, its examples and what differs."""
 
-from __future__ import annotations
-
 
 class ModuleDocFragment:
     DOCUMENTATION = r"""

@@ -1,7 +1,5 @@
 """Questions about the mirror's inputs as filters; those with _problem answer an empty text, or why it cannot be used. The work is in lib/hadoop_dl/data/addresses.py."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import Any

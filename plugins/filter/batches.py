@@ -1,7 +1,5 @@
 """Filters about how many hosts change at once."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What CDSW's master answered about a host, and what an engine image is made from, as filters."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

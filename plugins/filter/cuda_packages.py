@@ -1,7 +1,5 @@
 """What the roles cuda, cudnn and nccl do, as filters. The work is in lib/hadoop_dl/data/cuda_packages.py."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

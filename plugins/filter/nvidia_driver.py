@@ -1,7 +1,5 @@
 """What the role nvidia_driver does and concludes, as filters. The work is in lib/hadoop_dl/data/driver_work.py and driver_state.py."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Filters that hand roles plain values out of stacks/ and its locks. The work is in lib/hadoop_dl/data/stacks.py."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What the role tensorflow_build does, as a filter. The work is in lib/hadoop_dl/data/tensorflow_build.py."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What the role yarn_gpu sets and finds, as filters. The work is in lib/hadoop_dl/data/: yarn_work.py and yarn_discovery.py."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

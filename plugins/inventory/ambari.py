@@ -1,7 +1,5 @@
 """Hosts, groups and Hadoop's paths from Ambari. The work is in lib/hadoop_dl/hosts/managers."""
 
-from __future__ import annotations
-
 DOCUMENTATION = r"""
 name: ambari
 short_description: Inventory of the hosts that Ambari manages

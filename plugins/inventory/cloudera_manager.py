@@ -1,7 +1,5 @@
 """Hosts, groups and Hadoop's paths from Cloudera Manager. The work is in lib/hadoop_dl/hosts/managers."""
 
-from __future__ import annotations
-
 DOCUMENTATION = r"""
 name: cloudera_manager
 short_description: Inventory of the hosts that Cloudera Manager manages

@@ -1,7 +1,5 @@
 """Tasks in Ansible's usual order (linear). What a host answers is data: every result of every task enters the run here."""
 
-from __future__ import annotations
-
 from collections import deque
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Runs of Ansible's programs by the commands of scripts/: those beside this Python, with this project's settings."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The argument parser of the commands: misuse is an exception, and its message names the nearest option."""
 
-from __future__ import annotations
-
 import argparse
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Write a project for Cloudera Data Science Workbench: a stack's lock as requirements of pip, the program that installs them, and examples."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Which file of a package index is the one that pip would take."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from typing import Any

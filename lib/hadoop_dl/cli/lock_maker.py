@@ -1,7 +1,5 @@
 """scripts/stack lock: make the locks of stacks from an index, and verify that those of the repository still hold."""
 
-from __future__ import annotations
-
 import argparse
 import email
 import os

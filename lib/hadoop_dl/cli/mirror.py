@@ -8,8 +8,6 @@ is taken with all its Pythons. The result is a directory that the role mirror ta
 variables of its environment (https_proxy, SSL_CERT_FILE, PIP_INDEX_URL, MAVEN_CENTRAL_URL), not mirror_environment of the inventory.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Callable, Iterable

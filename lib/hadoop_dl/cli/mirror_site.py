@@ -1,7 +1,5 @@
 """Runs of Ansible for scripts/mirror on the controller: read an inventory with its templates and vaults, and make sets of packages."""
 
-from __future__ import annotations
-
 import json
 import re
 import tempfile

@@ -1,7 +1,5 @@
 """Versions that fit together, by resolvelib, where one has no wheel: uv does not take source distributions that have a recipe."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -7,8 +7,6 @@ differ), 1 there is no report. It changes nothing. The report is in .cache/repor
 for the textfile collector of node_exporter.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys

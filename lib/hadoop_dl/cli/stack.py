@@ -15,8 +15,6 @@ Exit codes of resolve: 0 there is a stack, 1 misuse (an unknown component or opt
 3 unsure: only data that is not verified is against it. Each command has --help. For real hosts, playbooks/plan.yml answers.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import re

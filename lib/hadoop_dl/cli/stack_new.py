@@ -1,7 +1,5 @@
 """scripts/stack new: write the file of a stack that meets a request, from the resolver's answer and the nearest stack, and lock it."""
 
-from __future__ import annotations
-
 import argparse
 import re
 import sys

@@ -1,7 +1,5 @@
 """Answers of scripts/stack as people read them: what to install, what to do next, what is wrong."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Checks of the mirror's inputs: addresses, directories, sets of packages. Pure functions; the role mirror and the plan refuse by them."""
 
-from __future__ import annotations
-
 import posixpath
 import re
 from collections.abc import Mapping, Sequence

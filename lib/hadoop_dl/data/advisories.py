@@ -1,7 +1,5 @@
 """Versions of packages in locks that have known advisories or get no fixes any more; docs/develop/dependencies.md says which and why."""
 
-from __future__ import annotations
-
 from functools import cache
 
 from hadoop_dl.data.locks import StackError

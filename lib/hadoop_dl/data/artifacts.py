@@ -3,8 +3,6 @@
 The playbooks (mirror_artifacts) and scripts/mirror use them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 

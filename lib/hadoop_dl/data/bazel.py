@@ -3,8 +3,6 @@
 Pure functions of what the role gives and of what the module bazel_info read; the filter of plugins/filter/bazel.py.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any

@@ -4,8 +4,6 @@ playbooks/build_tensorflow.yml writes the record, inventories/SITE/stacks/built/
 belongs into the site's version control.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """Requirements of Cloudera Data Science Workbench's releases for GPUs: rows of compat/cdsw.yml as objects."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cache
 

@@ -1,7 +1,5 @@
 """The answer of CDSW's master about the hosts of its deployment, in a form that every host may read."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """The facts under compat/, read once: rows with their sources, as the files have them. Data in, rows out; nothing is decided here."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -4,8 +4,6 @@ Pure functions of what a role gives to roles/_cuda_package and of the role's rec
 plugins/filter/cuda_packages.py. A record keeps its form: hosts have records of earlier versions.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """The packages of NVIDIA's driver on each system: their names, what they require of other repositories, what they replace."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

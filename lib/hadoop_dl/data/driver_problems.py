@@ -1,7 +1,5 @@
 """Every reason why a host cannot have the requested driver, found before anything changes: one sentence for each."""
 
-from __future__ import annotations
-
 import base64
 import json
 import re

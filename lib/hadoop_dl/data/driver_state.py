@@ -1,7 +1,5 @@
 """What the role nvidia_driver concludes after the driver was installed: modules, what runs, locks, whether the host must be rebooted."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

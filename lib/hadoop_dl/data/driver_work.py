@@ -1,7 +1,5 @@
 """What the role nvidia_driver does on a host, decided once from its inputs and from what gpu_host_info read before anything changed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

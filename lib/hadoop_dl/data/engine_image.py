@@ -3,8 +3,6 @@
 Pure functions; the filter engine_image_work of plugins/filter/cdsw.py hands the result to the role cdsw_engine.
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 import hashlib

@@ -3,8 +3,6 @@
 `scripts/stack lock NAME --extra PACKAGE --stacks inventories/SITE/stacks` writes it; the plan finds it by its name.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable, Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The answer of the module gpu_host_info, typed once: a field for each key of its answer. None means that there is none."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal

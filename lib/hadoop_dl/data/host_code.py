@@ -1,7 +1,5 @@
 """Code for hosts: which files a script or a program that runs there needs, besides those that it begins with."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path

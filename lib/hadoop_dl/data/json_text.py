@@ -1,7 +1,5 @@
 """Values of an inventory as JSON. YAML also has dates, and keys that JSON cannot store or sort."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import Any

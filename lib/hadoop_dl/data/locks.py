@@ -6,8 +6,6 @@
 is a line that pip reads as it stands. The comment (file name, size) lets the mirror know a file without an index.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ A program's directory (roles/gpu_check/files/gpu-check) has its name, __main__.p
 The file is the same bytes on every controller: nothing is compressed, and no time of a file counts.
 """
 
-from __future__ import annotations
-
 import io
 import stat
 import sys

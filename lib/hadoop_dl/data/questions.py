@@ -1,7 +1,5 @@
 """The parts that the suite (tests/infra) can check on a host, by its stack: not every stack has Keras, HDFS, Kafka or TensorFlowOnSpark."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

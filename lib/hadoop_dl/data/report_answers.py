@@ -1,7 +1,5 @@
 """A host's answer to the report besides its facts, typed: gpu-check's results, and when it was changed and verified."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 

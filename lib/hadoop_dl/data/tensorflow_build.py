@@ -3,8 +3,6 @@
 Pure functions of what the role gives and of what the module tensorflow_build_info read; the filter of plugins/filter/tensorflow_build.py.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

@@ -1,7 +1,5 @@
 """Text from hosts and servers, made safe to print: without control characters that move the operator's cursor or change colours."""
 
-from __future__ import annotations
-
 from typing import Any
 
 KEPT = "\n\t"

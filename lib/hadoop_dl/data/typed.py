@@ -4,8 +4,6 @@ A field's type is its form: Literal, bool, another dataclass, a tuple or Mapping
 field that is only `str` or `int` is an error of this project's code, so no answer enters without a form.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import re
 import reprlib

@@ -1,7 +1,5 @@
 """Versions as text and as numbers."""
 
-from __future__ import annotations
-
 import re
 
 

@@ -1,7 +1,5 @@
 """What a NodeManager finds with nvidia-smi -x -q, which its GPU plugin runs as its own account."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import Any

@@ -8,8 +8,6 @@ https://hadoop.apache.org/docs/r3.3.6/hadoop-yarn/hadoop-yarn-site/GracefulDecom
 - A node is DECOMMISSIONING until its containers, and the applications that had some there, have ended; at the limit they are ended.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

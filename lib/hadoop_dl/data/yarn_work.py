@@ -3,8 +3,6 @@
 Pure functions: inputs and what the host answered in, settings and sentences out.
 """
 
-from __future__ import annotations
-
 import posixpath
 import re
 from collections.abc import Iterable, Iterator, Mapping

@@ -1,7 +1,5 @@
 """Base classes of this project's action plugins: running Ansible's modules, copying, and fetching a file whose sha256 is known."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import time

@@ -1,7 +1,5 @@
 """Which environments hosts of a run still name, so that no other host removes them. Pure functions."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any
 

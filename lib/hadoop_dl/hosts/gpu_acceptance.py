@@ -1,7 +1,5 @@
 """The acceptance run of all hosts (playbooks/accept_gpus.yml): what each measured, typed, and which of it is less than on the others."""
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 An ordinary module costs about twice as much, because every host unpacks and imports a zip (docs/reference/performance.md).
 """
 
-from __future__ import annotations
-
 import base64
 import gzip
 import json

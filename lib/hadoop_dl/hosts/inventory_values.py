@@ -1,7 +1,5 @@
 """The input of the plan from Ansible's variables: each host's groups, the values that the site set, and the host's answer."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence, Set
 from pathlib import Path

@@ -1,7 +1,5 @@
 """How much memory an answer may take: what a host prints is read by Ansible's connection, which knows no limit."""
 
-from __future__ import annotations
-
 import resource
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """The contents of an inventory's mirror, as far as the inventory alone decides it: no host is read."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path

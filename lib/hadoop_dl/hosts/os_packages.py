@@ -3,8 +3,6 @@
 Pure functions: the action plugins signed_repository and pinned_packages run the commands and modules on the host.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Names by which Ansible finds this project's plugins: short ones in a checkout, complete ones in the installed collection."""
 
-from __future__ import annotations
-
 PACKAGE = "ansible_collections."
 COLLECTION = __name__.removeprefix(PACKAGE).partition(".lib.")[0] if __name__.startswith(PACKAGE) else ""
 

@@ -3,8 +3,6 @@
 Pure functions of what the module removal_info answered on each host; the inventory only decides which hosts are read.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

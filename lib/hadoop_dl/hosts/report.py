@@ -3,8 +3,6 @@
 report_text, report_page and report_metrics make of it what people and Prometheus read.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter

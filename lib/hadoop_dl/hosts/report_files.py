@@ -1,7 +1,5 @@
 """The files of a report: each has its name only when it is complete, because cron and node_exporter read them at any time."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The report for Prometheus: a file for the textfile collector of the controller's node_exporter, with the label `host`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 
 from hadoop_dl.data.terminal import one_line

@@ -1,7 +1,5 @@
 """The report as one HTML page: no other file, nothing from the network, and hosts' answers are escaped text."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import re

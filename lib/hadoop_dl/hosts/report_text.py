@@ -1,7 +1,5 @@
 """The report for the terminal: hosts that are alike are one line, then everything that is not as planned."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from ansible.module_utils.hadoop_dl_host.text_columns import columns

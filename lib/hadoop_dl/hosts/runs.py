@@ -1,7 +1,5 @@
 """Runs of the playbooks: who runs what, since when and from where, and whether a run that left its lock on a host has ended here."""
 
-from __future__ import annotations
-
 import getpass
 import os
 import socket

@@ -1,7 +1,5 @@
 """The changes that another stack makes on the hosts, as a table for the person who confirms it. Pure functions."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass

@@ -8,8 +8,6 @@ https://github.com/rpm-software-management/yum), so that a transaction without a
 So it is solved before it is run.
 """
 
-from __future__ import annotations
-
 import fnmatch
 import re
 from collections.abc import Iterator, Sequence

@@ -4,8 +4,6 @@ A failure can be expected: if there is no GPU, the question whether TensorFlow c
 reported as such; and an expected failure that does not happen fails the run, because then the expectation is wrong.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -4,8 +4,6 @@ Input is what the host reader answered for every host and the inventory's raw va
 problems, or a table and, per host, the stack and the components that need work. Nothing here talks to a host.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The environments beside the active one (deeplearning_additional_stacks): jobs choose one of them by its stack's name."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from hadoop_dl.plan import builds

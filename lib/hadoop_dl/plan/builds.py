@@ -1,7 +1,5 @@
 """Building TensorFlow: which wheel is built where and for which hosts, and on which hosts a built wheel does not fit."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 

@@ -3,8 +3,6 @@
 A component is done when its receipt has the digest of what decides it; the environment and the GPU layer are also compared themselves.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

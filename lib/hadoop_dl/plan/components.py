@@ -3,8 +3,6 @@
 A new one needs a row in COMPONENTS, a play in playbooks/layers/ and its role's inputs in playbooks/group_vars/all.yml.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import ClassVar

@@ -1,7 +1,5 @@
 """The controller's ansible-core and the hosts' own Pythons: its modules for packages run in the one that has the bindings of yum and dnf."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 

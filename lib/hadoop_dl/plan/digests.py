@@ -1,7 +1,5 @@
 """Digests: 12 hex digits that change whenever something that decides a component's result changes."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

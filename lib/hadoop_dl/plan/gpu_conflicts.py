@@ -1,7 +1,5 @@
 """Conflicts in a host's GPU layer: versions that cannot work with each other or with its stacks; and warnings."""
 
-from __future__ import annotations
-
 from functools import cache
 
 from hadoop_dl.data import stacks

@@ -1,7 +1,5 @@
 """The plan's part about driver, CUDA, cuDNN and NCCL: what differs on a host, and the problems that prevent it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Inputs of which each is right, and which cannot be right together. Pure functions: converted values in, sentences out."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Set
 from functools import cache

@@ -4,8 +4,6 @@ What is accepted is written in the roles' argument_specs and, beyond types and c
 values in, converted values and sentences out.
 """
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field

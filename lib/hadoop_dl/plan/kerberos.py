@@ -1,7 +1,5 @@
 """A cluster with Kerberos in the plan: what a host lacks for it, and what is not done there without a login."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from statistics import median_low
 

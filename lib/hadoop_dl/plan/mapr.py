@@ -3,8 +3,6 @@
 Written from public pages; no MapR was met (docs/reference/hadoop.md).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from hadoop_dl.plan.components import concerns

@@ -1,7 +1,5 @@
 """The plan as data: hosts, and the answer with its table."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,7 +1,5 @@
 """Problems that prevent a plan, of one host and of several hosts together, and how they are listed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from urllib.parse import urlsplit

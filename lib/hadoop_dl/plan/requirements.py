@@ -1,7 +1,5 @@
 """Refusals of roles, found by the plan: files, paths and accounts that inputs name, and inputs that do not fit the host."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path

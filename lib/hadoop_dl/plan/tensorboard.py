@@ -1,7 +1,5 @@
 """TensorBoard as services of edge nodes: what each entry of tensorboard_services requires of its host and of the environment."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any

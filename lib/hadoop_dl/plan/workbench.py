@@ -1,7 +1,5 @@
 """The workbench (CDSW) of a site in the plan: all its hosts are one deployment, so what they need is decided once for all of them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any

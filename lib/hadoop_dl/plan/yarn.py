@@ -1,7 +1,5 @@
 """YARN's GPUs in the plan: which hosts get which settings, why not, and what the change means there."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict

@@ -7,8 +7,6 @@ A request is a mapping of constraints; whether a host can have a stack that was 
 Nothing here knows Ansible or touches a host.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace

@@ -1,7 +1,5 @@
 """All TensorFlow builds in the data: release x package x wheel or build from source x Python x CUDA, newest first."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The stack for a request that can be met: the newest remaining TensorFlow, and the best choice of every part."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, field
 from typing import Any

@@ -4,8 +4,6 @@ A set of builds is an integer with one bit for each. What one item admits is com
 items can be met is then a few `and`s. So all minimal sets of items that clash are found, not only the first.
 """
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from functools import cache
 from itertools import combinations

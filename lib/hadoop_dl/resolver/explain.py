@@ -1,7 +1,5 @@
 """Why items clash, in sentences: the two facts that exclude each other, and where each is written."""
 
-from __future__ import annotations
-
 import difflib
 import re
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The result of a rule: why versions do not work together, or a warning about them, with its sources."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 

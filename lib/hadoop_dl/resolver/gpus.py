@@ -1,7 +1,5 @@
 """GPUs by the names that people use: P100, `Tesla P100-PCIE-16GB` as nvidia-smi prints it, a PCI id, or cc=8.6."""
 
-from __future__ import annotations
-
 import difflib
 import re
 from collections.abc import Sequence, Set

@@ -1,7 +1,5 @@
 """Where the data speaks about what an item names."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from hadoop_dl.data.compat import Compat, Row

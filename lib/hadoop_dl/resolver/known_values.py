@@ -1,7 +1,5 @@
 """The values of each component in the data, each with its row."""
 
-from __future__ import annotations
-
 import difflib
 import re
 from collections.abc import Callable, Iterator, Sequence

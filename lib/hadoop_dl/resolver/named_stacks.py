@@ -1,7 +1,5 @@
 """Which stack under stacks/ a host gets: only those have locks, so only those can be installed."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace

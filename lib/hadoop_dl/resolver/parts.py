@@ -1,7 +1,5 @@
 """Parts of a stack that depend on the TensorFlow build but not on each other. Each part offers its choices, best first."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol

@@ -1,7 +1,5 @@
 """A request as a list of items: each component's constraint, and each fact about the host, is one."""
 
-from __future__ import annotations
-
 import difflib
 import re
 from collections.abc import Iterable, Mapping

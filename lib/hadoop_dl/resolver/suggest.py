@@ -1,7 +1,5 @@
 """The nearest requests that can be met: as few parts as possible are changed, and each as little as possible."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Mapping
 from difflib import SequenceMatcher

@@ -1,7 +1,5 @@
 """Versions and constraints: a prefix (`1.15` is any 1.15.x), a pip-style range, or `none`."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass

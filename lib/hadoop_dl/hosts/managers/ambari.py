@@ -1,7 +1,5 @@
 """Ambari's REST API: what this project reads there."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from hadoop_dl.hosts.managers.cloudera_manager import listed, path

@@ -1,7 +1,5 @@
 """Cloudera Manager's REST API: what this project reads there."""
 
-from __future__ import annotations
-
 import re
 from functools import cached_property
 from typing import Any

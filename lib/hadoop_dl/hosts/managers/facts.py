@@ -3,8 +3,6 @@
 No configuration and no login is in it.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from hadoop_dl.hosts.managers.ambari import Ambari

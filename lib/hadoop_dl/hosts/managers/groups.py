@@ -1,7 +1,5 @@
 """Which of this project's groups a host belongs to, and its variables. Pure functions over managers.facts."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Base class of the inventory plugins cloudera_manager and ambari; each adds its name, options, facts and variables."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any, ClassVar
 

@@ -1,7 +1,5 @@
 """One host as a management server lists it. Its name and address are what an agent on that host reports, so they are data of that host."""
 
-from __future__ import annotations
-
 import ipaddress
 import re
 from collections.abc import Mapping

@@ -3,8 +3,6 @@
 Ansible's open_url is not used: before a request it connects once more to check the certificate, and that has no time limit.
 """
 
-from __future__ import annotations
-
 import base64
 import http.client
 import http.cookiejar

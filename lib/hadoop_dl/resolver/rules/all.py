@@ -1,7 +1,5 @@
 """The parts of a stack, in the order in which their values are chosen."""
 
-from __future__ import annotations
-
 from hadoop_dl.resolver.builds import BuildCatalog
 from hadoop_dl.resolver.parts import Part
 from hadoop_dl.resolver.rules import cudnn_and_build, driver, keras_and_io, site, spark

@@ -1,7 +1,5 @@
 """cuDNN beside CUDA, and what a source build needs: bazel and gcc."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Iterator, Sequence
 
 from hadoop_dl.data.compat import Row

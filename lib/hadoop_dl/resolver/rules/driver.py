@@ -1,7 +1,5 @@
 """The driver: its branch and kernel module, for CUDA, every GPU and the operating system."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The driver branches of the data, and a row in place of one that the data does not have."""
 
-from __future__ import annotations
-
 from hadoop_dl.data.compat import Compat, Row
 from hadoop_dl.resolver.versions import version
 

@@ -1,7 +1,5 @@
 """Python packages beside TensorFlow: Keras, and tensorflow-io with its readers (HDFS, Kafka)."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any

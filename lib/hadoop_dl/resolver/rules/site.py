@@ -1,7 +1,5 @@
 """Rules of the site that no TensorFlow changes: one operating system, YARN's GPU scheduling, CDSW, slices of GPUs."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Hashable, Iterator, Sequence
 

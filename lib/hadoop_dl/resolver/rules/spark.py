@@ -1,7 +1,5 @@
 """TensorFlowOnSpark, Spark and Java: which releases run on which."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Iterator, Sequence
 from functools import lru_cache
 

@@ -1,7 +1,5 @@
 """Rules between a TensorFlow build and its environment: the operating system, each GPU, each fact of the host."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
