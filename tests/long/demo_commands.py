@@ -27,7 +27,8 @@ def play(cluster: Cluster, *arguments: str, status: int = 0) -> str:
 def nodes_alone(cluster: Cluster) -> Iterator[None]:
     """The nodes of a cluster before site.yml; removed at the end."""
     try:
-        run("scripts/demo", "up", "--name", cluster.name, "--stack", cluster.stack)
+        of_gpus = [] if cluster.gpu_nodes is None else ["--gpu-nodes", str(cluster.gpu_nodes)]
+        run("scripts/demo", "up", "--name", cluster.name, "--stack", cluster.stack, *of_gpus)
         yield
     finally:
         run("scripts/demo", "down", "--name", cluster.name)
