@@ -14,11 +14,12 @@ options:
   names: {description: Names of the host whose node is wanted, type: list, elements: str, required: true}
   together: {description: Names of hosts that leave at the same time, type: list, elements: str, default: []}
   applications: {description: Ask the node as well for what runs there, type: bool, default: false}
+  drains: {description: 'false: only what YARN has is asked, not its file of excluded nodes', type: bool, default: true}
   record: {description: Which lines are this project's, type: path, default: /opt/deeplearning/etc/node_maintenance.json}
 """
 
 RETURN = r"""
-yarn: {description: "version, nodes, running (label -> nodes), applications, manager", type: dict, returned: always}
+yarn: {description: "version, nodes, running (label -> nodes), racks, applications, manager", type: dict, returned: always}
 """
 
 import os
@@ -29,13 +30,15 @@ from ansible.module_utils.hadoop_dl_host.kerberos_login import NoLogin
 
 
 def answer(params, addresses):
-    if os.path.exists(mapr.CLUSTERS):
+    if os.path.exists(mapr.CLUSTERS) and params["drains"]:
         raise yarn_exclude.Unusable(
             "A drain requires Hadoop's own file of excluded nodes, but MapR's Warden runs the services here. Drain the host by MapR's means."
         )
     manager = next((name for name, path in host_yarn.MANAGERS if os.path.exists(path)), None)
     recorded = yarn_exclude.recorded(params["record"])
-    excluded = set() if manager else yarn_exclude.names(yarn_exclude.read(yarn_exclude.place(params["conf_dir"])))
+    excluded = set()
+    if params["drains"] and not manager:
+        excluded = yarn_exclude.names(yarn_exclude.read(yarn_exclude.place(params["conf_dir"])))
     address, version, nodes = yarn_nodes.cluster(addresses)
     matters = []
     own_nodes, batch_nodes = (yarn_nodes.of_host(nodes, params[key]) for key in ("names", "together"))
@@ -57,6 +60,7 @@ def answer(params, addresses):
         "version": version,
         "nodes": matters,
         "running": yarn_nodes.running(nodes),
+        "racks": len(set(node.get("rack") for node in nodes if node.get("state") == "RUNNING")),
         "applications": yarn_nodes.applications(address, own_nodes[0]) if asks_node else [],
         "manager": manager,
     }
@@ -69,6 +73,7 @@ def main():
             "names": {"type": "list", "elements": "str", "required": True},
             "together": {"type": "list", "elements": "str", "default": []},
             "applications": {"type": "bool", "default": False},
+            "drains": {"type": "bool", "default": True},
             "record": {"type": "path", "default": yarn_exclude.RECORD},
         },
         supports_check_mode=True,

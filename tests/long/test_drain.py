@@ -101,7 +101,7 @@ def test_the_last_host_does_not_leave(cluster, operator):
     process = operator.starts("drained", "data2")
     output = " ".join(process.communicate(timeout=600)[0].split())
     assert process.returncode != 0
-    assert "Another NodeManager must run while data2 is drained, but none would be left of 1" in output
+    assert "Another NodeManager must run while data2 is away, but none would be left of 1" in output
     operator.runs("running", "data1")
     assert operator.is_as_before()
 

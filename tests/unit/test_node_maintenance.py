@@ -68,7 +68,7 @@ def test_a_host_may_leave(nodes):
         (yarn(node(excluded=True)), "excluded by the site, which also puts it back"),
         (yarn(node(state="DECOMMISSIONED")), "data1 is DECOMMISSIONED and excluded by the site"),
         (yarn(node(state="LOST")), "must run before it is drained, but YARN has it as LOST"),
-        (yarn(node(), running=1), "Another NodeManager must run while data1 is drained, but none would be left of 1"),
+        (yarn(node(), running=1), "Another NodeManager must run while data1 is away, but none would be left of 1"),
         (yarn(node(labels=["gpu"]), labels={"gpu": 1}), "Another NodeManager with the label gpu must run"),
         (yarn(node(), running=1, labels={"gpu": 2}), "Another NodeManager without a label must run"),
         (yarn(node(), node("data2", "DECOMMISSIONING", excluded=True)), "would reset the time limit of data2"),
@@ -107,6 +107,29 @@ def test_before_a_rollout_goes_on_a_host_that_it_left_out_counts_as_back():
     assert "none would be left of 1" in str(decisions.drain_problem("data1", cluster))
     site_drain = yarn(node(), node("data2", "DECOMMISSIONED", excluded=True), running=1)
     assert "none would be left of 1" in str(decisions.drain_problem("data1", site_drain, early=True))
+
+
+@pytest.mark.parametrize(
+    ("cluster", "words"),
+    [
+        (yarn(node("data2", beside=True)), None),  # data1 has no NodeManager
+        (yarn(node(excluded=True), version="2.7.7", racks=1), None),
+        (
+            yarn(node(), running=1, racks=1),
+            "Another NodeManager must run while data1 is away, but none would be left of 1",
+        ),
+        (yarn(node(), node("data2", rack="/r2", beside=True), racks=2), "data1 is of /r1 and data2 of /r2"),
+        (yarn(node(), *(node(f"data{n}", beside=True) for n in (2, 3)), running=9, racks=2), None),
+        (yarn(node(), node("data2", beside=True), running=9, racks=1), None),
+        (
+            yarn(node(), *(node(f"data{n}", beside=True) for n in (2, 3)), running=9, racks=1),
+            "HDFS has replicas (3), because the topology has one rack, but data1 would with 2 others",
+        ),
+    ],
+)
+def test_a_batch_reboots_if_every_block_keeps_a_replica(cluster, words):
+    problem = decisions.reboot_problem("data1", cluster)
+    assert problem is None if words is None else words in str(problem)
 
 
 def test_hosts_of_a_batch_are_of_one_rack():
@@ -347,7 +370,7 @@ def ask(site: Site, monkeypatch: pytest.MonkeyPatch) -> Ask:
     def read(fetch: Callable[[str], str], **more: Any) -> decisions.Yarn:
         monkeypatch.setattr(yarn_cluster, "fetch", fetch)
         module = python_files.load(REPOSITORY / "plugins" / "modules" / "yarn_nodes_info.py")
-        question = {"conf_dir": str(site.conf), "names": ["data1"], "record": str(site.record), **more}
+        question = {"conf_dir": str(site.conf), "names": ["data1"], "record": str(site.record), "drains": True, **more}
         return decisions.read(module.answer(question, ["http://rm:8088"]))
 
     return read

@@ -22,6 +22,7 @@ SINCE = (2, 10)  # -server is of YARN-5434; 3.1.1 and 3.3.6 were run
 ACTIVE = ("NEW", "RUNNING", "UNHEALTHY")
 LEAVES = ("DECOMMISSIONING", "DECOMMISSIONED")
 SHOWN = 5  # applications of a line
+REPLICAS = 3  # of a block, by default: https://hadoop.apache.org/docs/r3.3.6/hadoop-project-dist/hadoop-hdfs/hdfs-default.xml, dfs.replication
 # They write the file of excluded nodes themselves, so a line of this project would be lost there. The steps are theirs:
 # https://docs.cloudera.com/cdp-private-cloud-base/7.1.9/managing-clusters/topics/cm-role-instance-decommission.html
 # https://docs.cloudera.com/HDPDocuments/Ambari-2.6.0.0/bk_ambari-operations/content/decommissioning_masters_and_slaves.html
@@ -74,13 +75,14 @@ class Application:
 
 @dataclass(frozen=True)
 class Yarn:
-    """running: label -> RUNNING nodes that have it; "" counts those without one."""
+    """running: label -> RUNNING nodes that have it; "" counts those without one. racks: of RUNNING nodes."""
 
     version: Annotated[str, Text(r"\d{1,4}(\.\d{1,6}){1,4}[A-Za-z0-9_.-]*", "a version of Hadoop", "3.3.6", 60)]
     nodes: tuple[Node, ...]
     running: Mapping[Word, Count]
     applications: tuple[Application, ...]
     manager: Literal["cloudera_manager", "ambari"] | None
+    racks: Count = 0
 
 
 @dataclass(frozen=True)
@@ -146,7 +148,25 @@ def drain_problem(host: str, yarn: Yarn, *, early: bool = False) -> str | None:
         return f"{node.name} is {node.state} and excluded by the site, which also puts it back. Leave it out of this run, or put it back first."
     if node.state not in ACTIVE:
         return f"The NodeManager of {host} must run before it is drained, but YARN has it as {node.state}. Start it, or leave the host out of this run."
-    beside = [other_node for other_node in yarn.nodes if other_node.beside]
+    return together_problem(host, yarn, early=early) or refresh_problem(host, yarn)
+
+
+def reboot_problem(host: str, yarn: Yarn, *, early: bool = False) -> str | None:
+    """Why the host must not reboot at the same time as those beside it. A host without a NodeManager takes none from YARN."""
+    if not any(node.mine for node in yarn.nodes):
+        return None
+    at_once = 1 + sum(node.beside for node in yarn.nodes)
+    if at_once >= REPLICAS and yarn.racks < 2:
+        return (
+            f"Fewer hosts must reboot together than HDFS has replicas ({REPLICAS}), because the topology has one rack, but {host} would with "
+            f"{at_once - 1} others. Lower upgrade_batch."
+        )
+    return together_problem(host, yarn, early=early)
+
+
+def together_problem(host: str, yarn: Yarn, *, early: bool) -> str | None:
+    """Why the host must not leave at the same time as those beside it: racks, and the last NodeManager of a label."""
+    node, beside = node_of(host, yarn), [other_node for other_node in yarn.nodes if other_node.beside]
     problem = rack_problem(host, node, beside)
     if problem:
         return problem
@@ -156,10 +176,10 @@ def drain_problem(host: str, yarn: Yarn, *, early: bool = False) -> str | None:
         if yarn.running.get(label, 0) - sum(label in labels for labels in leaving) < 1:
             of = f" with the label {label}" if label else " without a label" if len(yarn.running) > 1 else ""
             return (
-                f"Another NodeManager{of} must run while {host} is drained, but none would be left of {yarn.running.get(label, 0)}. "
-                "Drain one host after the other (upgrade_batch), or leave this one out."
+                f"Another NodeManager{of} must run while {host} is away, but none would be left of {yarn.running.get(label, 0)}. "
+                "Take one host after the other (upgrade_batch), or leave this one out."
             )
-    return refresh_problem(host, yarn)
+    return None
 
 
 def rack_problem(host: str, node: Node, beside: Sequence[Node]) -> str | None:

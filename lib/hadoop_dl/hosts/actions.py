@@ -225,11 +225,14 @@ class HostAction(ActionBase):
         return self.count(self.ask_module(module, **args))
 
     def copy(self, path: str, **what: Any) -> dict[str, Any]:
-        """Run the module copy as a task would: it finds files beside the role or the playbook."""
+        return self.plugin("ansible.builtin.copy", {"dest": path, "owner": "root", "group": "root", **what})
+
+    def plugin(self, name: str, args: dict[str, Any]) -> dict[str, Any]:
+        """Run a module that has an action of its own as a task would: copy finds files beside the role or the playbook."""
         task = self._task.copy()
-        task.action, task.args = "ansible.builtin.copy", {"dest": path, "owner": "root", "group": "root", **what}
+        task.action, task.args = name, args
         action = self._shared_loader_obj.action_loader.get(
-            "ansible.builtin.copy",
+            name,
             task=task,
             connection=self._connection,
             play_context=self._play_context,

@@ -1,0 +1,188 @@
+"""When a DataNode may reboot. yarn_answers/name_nodes.json: what the NameNodes of Hadoop 2.10.2 and 3.3.6 said (tests/long/hdfs_processes.py) with three
+DataNodes and one file, 6 s after one was killed, and when it was dead; only the keys that are read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import python_files
+from ansible.errors import AnsibleActionFail
+from ansible.module_utils.hadoop_dl_host import name_nodes, yarn_cluster
+from host_modules import PLUGINS
+
+from hadoop_dl.data import hdfs_health
+
+RECORDED = json.loads((Path(__file__).parent / "yarn_answers" / "name_nodes.json").read_text(encoding="utf-8"))
+WHOLE = {
+    "live": 3,
+    "stale": 0,
+    "missing": 0,
+    "corrupt": 0,
+    "under_replicated": 0,
+    "safe_mode": False,
+    "stale_after": 30,
+}
+guarded_reboot = python_files.load(PLUGINS / "action" / "guarded_reboot.py")
+
+
+@pytest.mark.parametrize(
+    ("configuration", "addresses"),
+    [
+        ({"fs.defaultFS": "hdfs://nn1:8020"}, [["http://nn1:9870", "http://nn1:50070"]]),
+        ({"fs.defaultFS": "hdfs://nn1", "dfs.namenode.http-address": "0.0.0.0:50070"}, [["http://nn1:50070"]]),
+        ({"dfs.namenode.http-address": "nn2:9870", "fs.defaultFS": "hdfs://nn1"}, [["http://nn2:9870"]]),
+        ({"dfs.http.policy": "HTTPS_ONLY", "dfs.namenode.https-address": "nn1:9871"}, [["https://nn1:9871"]]),
+        (
+            {
+                "fs.defaultFS": "hdfs://ns1",
+                "dfs.nameservices": "ns1,remote",
+                "dfs.internal.nameservices": "ns1",
+                "dfs.ha.namenodes.ns1": "a, b",
+                "dfs.namenode.http-address.ns1.a": "nn1:9870",
+                "dfs.namenode.rpc-address.ns1.b": "nn2:8020",
+            },
+            [["http://nn1:9870", "http://nn2:9870", "http://nn2:50070"]],
+        ),
+        (
+            {
+                "dfs.nameservices": "ns1,ns2",
+                "dfs.namenode.http-address.ns1": "nn1:9870",
+                "dfs.namenode.http-address.ns2": "nn2:9870",
+            },
+            [["http://nn1:9870"], ["http://nn2:9870"]],
+        ),
+        ({"fs.defaultFS": "s3a://bucket"}, [[]]),
+    ],
+)
+def test_where_the_namenodes_of_each_part_are(configuration: dict[str, str], addresses: list[list[str]]) -> None:
+    assert name_nodes.addresses(configuration) == addresses
+
+
+def test_which_daemons_run_is_read_from_the_processes(tmp_path: Path) -> None:
+    mains = [name.decode() for name in name_nodes.MAINS]
+    lines = [["java", "-cp", "x", main] for main in mains[:3]] + [["grep", f"a{mains[-1]}"], ["java", "-version"]]
+    for number, words in enumerate(lines):
+        (tmp_path / str(number)).mkdir()
+        (tmp_path / str(number) / "cmdline").write_bytes("\0".join(words).encode() + b"\0")
+    assert name_nodes.daemons(str(tmp_path)) == ["DataNode", "NameNode"]
+
+
+@pytest.mark.parametrize("version", RECORDED)
+@pytest.mark.parametrize(
+    ("moment", "change"), [("whole", {}), ("silent", {"stale": 1}), ("dead", {"live": 2, "under_replicated": 1})]
+)
+def test_what_a_real_namenode_answers_is_read(
+    version: str, moment: str, change: dict[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fetch(url: str) -> str:
+        text = json.dumps(RECORDED[version][moment])
+        return text.replace('"active"', '"standby"') if "nn1" in url else text
+
+    monkeypatch.setattr(yarn_cluster, "fetch", fetch)
+    configuration = {"dfs.nameservices": "ns", "dfs.ha.namenodes.ns": "a,b"}
+    configuration |= {
+        f"dfs.namenode.http-address.ns.{name}": f"nn{number}:9870" for number, name in ((1, "a"), (2, "b"))
+    }
+    assert name_nodes.health(configuration) == {**WHOLE, **change, "stale_after": 30}
+    assert name_nodes.health({**configuration, name_nodes.STALE: "45000"})["stale_after"] == 45
+    with pytest.raises(name_nodes.Silent, match="http://nn1:9870: it is standby"):
+        name_nodes.health({"dfs.namenode.http-address": "nn1:9870"})
+
+
+@pytest.mark.parametrize(
+    "answer", ["[]", "{}", '{"beans": []}', '{"beans": [{"tag.HAState": "active", "FSState": 1}]}', "<html>"]
+)
+def test_an_answer_of_another_form_is_none(answer: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(yarn_cluster, "fetch", lambda _url: answer)
+    with pytest.raises(name_nodes.Silent, match="http://nn1:9870: "):
+        name_nodes.health({"dfs.namenode.http-address": "nn1:9870"})
+
+
+def said(*daemons: str, silent: str = "", **change: Any) -> dict[str, Any]:
+    return {"daemons": list(daemons), "hdfs": {} if silent else {**WHOLE, **change}, "silent": silent}
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (said(), None),
+        (said(stale=1), None),  # of this run
+        (said(stale=2), "2 of 3 DataNodes do not report"),
+        (said(missing=2), None),
+        (said(missing=3), "3 blocks are missing, 0 corrupt and 0 under-replicated"),
+        (said(corrupt=3), "3 corrupt"),
+        (said(under_replicated=3), "3 under-replicated"),
+        (said(safe_mode=True), "it is in safe mode"),
+        (said(silent="connection refused"), "no active NameNode answers (connection refused)"),
+    ],
+)
+def test_hdfs_must_be_whole_but_for_the_blocks_that_the_site_accepts(answer: dict[str, Any], words: str | None) -> None:
+    reason = hdfs_health.problem(hdfs_health.read(answer), 2, 1)
+    assert reason == words if words is None else words in str(reason)
+
+
+class Reboot(guarded_reboot.ActionModule):  # type: ignore[misc]  # of a plugin
+    """The action on a host that gives these answers, the last one again and again."""
+
+    def __init__(self, state: str, answers: Sequence[dict[str, Any]], **args: Any) -> None:
+        self.args = {"state": state, "conf_dir": "/c", "masters": [], "seconds": 1, "blocks": 0, "at_once": 1, **args}
+        self.variables = {"inventory_hostname": "data1"}
+        self.answers, self.asked, self.reboots = list(answers), [], 0
+
+    checking = False
+
+    def ask_again(self, module: str, *_args: Any, **args: Any) -> dict[str, Any]:
+        self.asked.append(args["hdfs"])
+        return self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+
+    def plugin(self, name: str, args: dict[str, Any]) -> dict[str, Any]:
+        assert name == "ansible.builtin.reboot"
+        self.reboots += 1
+        return {}
+
+
+@pytest.fixture(autouse=True)
+def fast(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(guarded_reboot, "POLL", 0.01)
+    monkeypatch.setitem(WHOLE, "stale_after", 0)
+
+
+def test_a_datanode_reboots_when_hdfs_is_whole_and_the_run_goes_on_when_it_is_again() -> None:
+    lacking, away = said("DataNode", under_replicated=4), said(live=3, stale=1)
+    action = Reboot("rebooted", [lacking, lacking, said("DataNode"), away, said(live=2), said()])
+    action.act()
+    assert (action.reboots, len(action.asked)) == (1, 6)
+
+
+@pytest.mark.parametrize(
+    ("state", "answers", "words", "reboots"),
+    [
+        ("rebooted", [said("DataNode", under_replicated=4)], "whole before data1 reboots, but after 1 s 0 blocks are missing", 0),
+        ("rebooted", [said("DataNode"), said("DataNode"), said(live=2)], "2 DataNodes report, but there were 3. Start its DataNode", 1),
+        ("checked", [said("DataNode", missing=1)], "whole before data1 reboots, but 1 blocks are missing", 0),
+        ("checked", [said("DataNode", silent="refused")], "no active NameNode answers (refused)", 0),
+        ("checked", [said("JournalNode", "ZooKeeper")], "data1 has a JournalNode and a ZooKeeper, so its reboot concerns", 0),
+        ("rebooted", [said("DataNode", live="3")], "data1: HDFS must answer as Hadoop does, but has", 0),
+    ],
+)  # fmt: skip
+def test_what_stops_a_reboot(state: str, answers: list[dict[str, Any]], words: str, reboots: int) -> None:
+    action = Reboot(state, answers)
+    with pytest.raises(AnsibleActionFail) as refusal:
+        action.act()
+    assert words in str(refusal.value)
+    assert action.reboots == reboots
+
+
+def test_hosts_that_nothing_is_asked_of() -> None:
+    lacking = said("DataNode", under_replicated=4)
+    for answer, args in ((said(), {}), (lacking, {"seconds": 0}), (said("NameNode"), {"masters": ["data1"]})):
+        action = Reboot("rebooted", [answer], **args)
+        action.act()
+        assert (action.reboots, action.asked) == (1, [False])
+    action = Reboot("checked", [lacking])  # before the rollout they may be on their way
+    action.act()
+    assert action.reboots == 0
