@@ -1,7 +1,5 @@
 """The demo's commands and playbooks as a person runs them at the repository's root."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager

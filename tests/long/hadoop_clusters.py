@@ -1,7 +1,5 @@
 """Demo clusters with another Hadoop or with Kerberos, and the checks that several of them share."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -3,8 +3,6 @@
 A cluster of its own, removed at the end.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest
@@ -24,7 +22,7 @@ def _cluster_of_its_own() -> Iterator[None]:
         yield
 
 
-def test_the_suite_passes_and_yarn_has_the_gpus_of_one_node() -> None:
+def test_the_suite_passes_and_yarn_has_the_gpus_of_one_node():
     assert " 0 failed" in play(CLUSTER, "playbooks/verify.yml")
     rows = services.get(CLUSTER, ":8088/ws/v1/cluster/nodes?states=RUNNING")["nodes"]["node"]
     gpus = {row["nodeHostName"]: yarn.node_summary(row)["total_gpus"] for row in rows}
@@ -32,14 +30,14 @@ def test_the_suite_passes_and_yarn_has_the_gpus_of_one_node() -> None:
 
 
 @pytest.mark.parametrize("mode", ["spark", "tensorflow"])
-def test_four_executors_train_on_four_hosts(mode: str) -> None:
+def test_four_executors_train_on_four_hosts(mode):
     result = tour.train(CLUSTER, mode, {"EXECUTORS": "4"})
     addresses = sorted(CLUSTER.addresses[host] for host in CLUSTER.data_hosts)
     assert (result["executors"], result["hosts"]) == (4, addresses)
     assert result["accuracy"] >= 0.95
 
 
-def test_an_executor_with_gpus_trains_where_they_are() -> None:
+def test_an_executor_with_gpus_trains_where_they_are():
     devices = "umask 0; touch /dev/nvidia0 /dev/nvidia1"
     nodes.execute(CLUSTER.container("data1"), "sh", "-c", devices)
     result = tour.train(CLUSTER, "spark", {"GPUS": "1"})

@@ -3,8 +3,6 @@
 A cluster of its own, removed at the end.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess
@@ -106,7 +104,7 @@ def active(cluster: Cluster) -> set[str]:
     return {os.path.basename(name.strip()) for name in targets}
 
 
-def test_every_job_sees_one_environment_while_stacks_change(cluster: Cluster) -> None:
+def test_every_job_sees_one_environment_while_stacks_change(cluster):
     upgrade = ("playbooks/upgrade_stack.yml", "-e", f"deeplearning_request={SECOND}", "-e", "assume_yes=true")
     jobs = Jobs(cluster)
     jobs.start()

@@ -5,8 +5,6 @@ They and labels.json have only the keys that are read; nodes.json, apps.json and
 Applications that have ended have the elements of Hadoop's ResourceManagerRest.md ("Cluster Applications API").
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager

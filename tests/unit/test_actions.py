@@ -28,7 +28,7 @@ def remove(host: Host, name: str) -> None:
     host.run("signed_repository", name=f"deeplearning-{name}", manager="dnf", state="absent")
 
 
-def test_a_key_that_came_with_the_last_repository_goes_with_it() -> None:
+def test_a_key_that_came_with_the_last_repository_goes_with_it():
     host = Host()
     define(host, "cuda")
     host.ring.add(trusted("site.key"))  # dnf took it in
@@ -40,7 +40,7 @@ def test_a_key_that_came_with_the_last_repository_goes_with_it() -> None:
 
 
 @pytest.mark.parametrize("order", [("cuda", "cudnn"), ("cudnn", "cuda")])
-def test_a_key_that_rpm_trusted_before_stays(order: tuple[str, str]) -> None:
+def test_a_key_that_rpm_trusted_before_stays(order):
     host = Host()
     host.ring.add(trusted("site.key"))
     define(host, "cuda")
@@ -50,7 +50,7 @@ def test_a_key_that_rpm_trusted_before_stays(order: tuple[str, str]) -> None:
     assert (host.ring, host.files) == ({trusted("site.key")}, {})
 
 
-def test_two_keys_are_valid_during_a_change_and_the_old_one_loses_its_trust_at_the_end() -> None:
+def test_two_keys_are_valid_during_a_change_and_the_old_one_loses_its_trust_at_the_end():
     host = Host()
     define(host, "cuda")
     define(host, "cudnn")
@@ -67,7 +67,7 @@ def test_two_keys_are_valid_during_a_change_and_the_old_one_loses_its_trust_at_t
 
 
 @pytest.mark.parametrize("before", ["site.key", "other.key"])
-def test_a_key_of_two_that_rpm_trusted_before_stays_through_a_change_and_a_removal(before: str) -> None:
+def test_a_key_of_two_that_rpm_trusted_before_stays_through_a_change_and_a_removal(before):
     host = Host()
     host.ring = {trusted(before)}
     define(host, "cuda")
@@ -79,7 +79,7 @@ def test_a_key_of_two_that_rpm_trusted_before_stays_through_a_change_and_a_remov
     assert (host.ring, host.files) == ({trusted(before)}, {})
 
 
-def test_a_removal_that_was_killed_after_the_key_left_its_file_keeps_what_rpm_trusted_before() -> None:
+def test_a_removal_that_was_killed_after_the_key_left_its_file_keeps_what_rpm_trusted_before():
     host = Host()
     host.ring = {trusted("site.key")}
     define(host, "cuda")
@@ -89,7 +89,7 @@ def test_a_removal_that_was_killed_after_the_key_left_its_file_keeps_what_rpm_tr
     assert (host.ring, host.files) == ({trusted("site.key")}, {})
 
 
-def test_a_key_goes_although_a_repository_with_another_key_is_left() -> None:
+def test_a_key_goes_although_a_repository_with_another_key_is_left():
     host = Host()
     define(host, "cuda")
     define(host, "cudnn", key="other.key")
@@ -98,7 +98,7 @@ def test_a_key_goes_although_a_repository_with_another_key_is_left() -> None:
     assert host.ring == {trusted("other.key")}
 
 
-def test_a_repository_that_check_mode_did_not_define_cannot_be_asked() -> None:
+def test_a_repository_that_check_mode_did_not_define_cannot_be_asked():
     host = Host()
     answer = define(host, "cuda", check=True)
     assert (answer["changed"], answer["repository"]["usable"]) == (True, False)
@@ -109,7 +109,7 @@ def test_a_repository_that_check_mode_did_not_define_cannot_be_asked() -> None:
 @pytest.mark.parametrize(
     ("given", "checked"), [({}, False), ({"metadata_signed": "true"}, True), ({"metadata_signed": False}, False)]
 )
-def test_signed_metadata_is_checked_where_the_site_has_it(given: dict[str, Any], checked: bool) -> None:
+def test_signed_metadata_is_checked_where_the_site_has_it(given, checked):
     host = Host()
     define(host, "cuda", **given)
     (args,) = [args for name, args in host.modules if name == "yum_repository"]
@@ -125,7 +125,7 @@ def test_signed_metadata_is_checked_where_the_site_has_it(given: dict[str, Any],
         ("https://developer.download.nvidia.com/rpm", None),  # its certificate is not of the site's authority
     ],
 )
-def test_a_repository_of_the_mirror_is_read_with_the_sites_authority(url: str, expected: str | None) -> None:
+def test_a_repository_of_the_mirror_is_read_with_the_sites_authority(url, expected):
     host = Host()
     host.variables = {"mirror_url": "https://mirror01:8900", "mirror_ca": "/etc/pki/site-ca.pem"}
     host.run("signed_repository", name="deeplearning-cuda", manager="dnf", url=url, key="site.key")
@@ -133,19 +133,19 @@ def test_a_repository_of_the_mirror_is_read_with_the_sites_authority(url: str, e
     assert definition.get("sslcacert") == expected
 
 
-def test_a_repository_without_a_key_is_refused() -> None:
+def test_a_repository_without_a_key_is_refused():
     with pytest.raises(AnsibleActionFail, match="unsigned packages are not installed"):
         define(Host(), "cuda", key="")
 
 
 @pytest.mark.parametrize("args", [{"name": "cuda", "manager": "dnf"}, {"name": "deeplearning-x", "manager": "zypper"}])
-def test_misuse_says_what_is_needed(args: dict[str, str]) -> None:
+def test_misuse_says_what_is_needed(args):
     words = r"signed_repository needs a name that begins with deeplearning-.*found"
     with pytest.raises(AnsibleActionFail, match=words):
         Host().run("signed_repository", **args)
 
 
-def test_packages_are_asked_for_in_one_transaction_that_may_not_touch_others() -> None:
+def test_packages_are_asked_for_in_one_transaction_that_may_not_touch_others():
     host = Host()
     repository = {"name": "deeplearning-cuda", "url": "u", "key": "k", "key_file": "/k", "usable": True}
     names = [{"name": "a", "version": "1.2"}, "b"]
@@ -155,7 +155,7 @@ def test_packages_are_asked_for_in_one_transaction_that_may_not_touch_others() -
     assert args["enablerepo"] == ["deeplearning-cuda"]
 
 
-def test_a_refused_transaction_leaves_no_key_that_it_brought() -> None:
+def test_a_refused_transaction_leaves_no_key_that_it_brought():
     host = Host()
     host.ring.add(trusted("site.key"))
     host.fails["dnf"], host.imports = "Failed to validate GPG signature for a-1.2", trusted("other.key")
@@ -169,7 +169,7 @@ UNSIGNED = [{"name": "site", "file": "/etc/yum.repos.d/site.repo"}, {"name": "ma
 
 @pytest.mark.parametrize("manager", ["dnf", "yum"])
 @pytest.mark.parametrize("repository", [{}, {"name": "deeplearning-cuda", "url": "u", "key": "k", "key_file": ""}])
-def test_nothing_comes_from_a_repository_that_checks_no_signatures(manager: str, repository: dict[str, str]) -> None:
+def test_nothing_comes_from_a_repository_that_checks_no_signatures(manager, repository):
     host = Host()
     host.unsigned = UNSIGNED
     install(host, manager=manager, repository=repository)
@@ -178,7 +178,7 @@ def test_nothing_comes_from_a_repository_that_checks_no_signatures(manager: str,
 
 
 @pytest.mark.parametrize("allowed", [None, ["site-baseos"]])
-def test_the_repositories_that_a_site_names_are_the_only_ones(allowed: list[str] | None) -> None:
+def test_the_repositories_that_a_site_names_are_the_only_ones(allowed):
     host = Host()
     if allowed:
         host.variables["package_repositories"] = allowed
@@ -189,9 +189,7 @@ def test_the_repositories_that_a_site_names_are_the_only_ones(allowed: list[str]
 @pytest.mark.parametrize("manager", ["dnf", "yum"])
 @pytest.mark.parametrize("url", ["", "http://mirror01/rpm"])
 @pytest.mark.parametrize("unsigned", [[], UNSIGNED])
-def test_a_role_asks_a_host_once_which_repositories_check_no_signatures(
-    manager: str, url: str, unsigned: list[dict[str, str]]
-) -> None:
+def test_a_role_asks_a_host_once_which_repositories_check_no_signatures(manager, url, unsigned):
     """It defines its repository, and looks for and installs several versions from it."""
     host = Host()
     host.unsigned = unsigned
@@ -210,7 +208,7 @@ def test_a_role_asks_a_host_once_which_repositories_check_no_signatures(
 
 
 @pytest.mark.parametrize("manager", ["dnf", "yum"])
-def test_a_package_that_only_an_unsigned_repository_has_is_refused_with_its_name(manager: str) -> None:
+def test_a_package_that_only_an_unsigned_repository_has_is_refused_with_its_name(manager):
     host = Host()
     host.unsigned = UNSIGNED
     with pytest.raises(
@@ -223,7 +221,7 @@ def test_a_package_that_only_an_unsigned_repository_has_is_refused_with_its_name
     assert host.modules == []
 
 
-def test_a_dependency_that_only_an_unsigned_repository_has_is_told_with_its_name() -> None:
+def test_a_dependency_that_only_an_unsigned_repository_has_is_told_with_its_name():
     host = Host()
     host.unsigned = UNSIGNED
     host.fails["dnf"] = "Depsolve Error occurred: nothing provides dkms"
@@ -233,14 +231,14 @@ def test_a_dependency_that_only_an_unsigned_repository_has_is_told_with_its_name
         install(host)
 
 
-def test_a_host_whose_repositories_cannot_be_read_installs_nothing() -> None:
+def test_a_host_whose_repositories_cannot_be_read_installs_nothing():
     host = Host()
     host.module = lambda module, **args: {"failed": True, "msg": "dnf must be able to read its repositories"}  # type: ignore[method-assign]
     with pytest.raises(AnsibleActionFail, match="must be able to read its repositories"):
         install(host)
 
 
-def test_the_holder_of_a_lock_that_was_taken_in_between_is_named() -> None:
+def test_the_holder_of_a_lock_that_was_taken_in_between_is_named():
     host = Host()
     host.fails["dnf"] = "dnf lockfile is held by another process"
     answers = iter(["", HOLDER])
@@ -254,9 +252,7 @@ def test_the_holder_of_a_lock_that_was_taken_in_between_is_named() -> None:
 
 
 @pytest.mark.parametrize("manager", ["dnf", "yum"])
-def test_an_installation_waits_for_the_lock_and_then_names_its_holder(
-    manager: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_installation_waits_for_the_lock_and_then_names_its_holder(manager, monkeypatch):
     clock = [0.0]
     monkeypatch.setattr("time.monotonic", lambda: clock[0])
     monkeypatch.setattr("time.sleep", lambda seconds: clock.__setitem__(0, clock[0] + seconds))
@@ -271,7 +267,7 @@ def test_an_installation_waits_for_the_lock_and_then_names_its_holder(
     assert host.modules == []
 
 
-def test_where_check_mode_has_no_repository_an_installation_is_a_change_and_a_question_is_none() -> None:
+def test_where_check_mode_has_no_repository_an_installation_is_a_change_and_a_question_is_none():
     repository = {"usable": False}
     assert install(Host(), repository=repository)["changed"] is True
     assert install(Host(), repository=repository, state="available")["changed"] is False
@@ -285,7 +281,7 @@ FILE = {
 }
 
 
-def test_a_file_stays_only_with_its_sha256() -> None:
+def test_a_file_stays_only_with_its_sha256():
     host = Host()
     words = r"must have the sha256 00 but http://mirror01/x.run has [0-9a-f]{64}; it was not used"
     with pytest.raises(AnsibleActionFail, match=words):
@@ -295,7 +291,7 @@ def test_a_file_stays_only_with_its_sha256() -> None:
     assert host.files == {FILE["path"]: "fetched"}
 
 
-def test_a_download_that_fails_is_described_without_the_addresss_password() -> None:
+def test_a_download_that_fails_is_described_without_the_addresss_password():
     host = Host()
     host.fails["fetch_file"] = "http://mirror01/x.run must arrive within 3600 s, but only 10 bytes did"
     with pytest.raises(AnsibleActionFail, match=r"from http://mirror01/x.run to .* on data1.*within 3600 s") as caught:
@@ -331,7 +327,7 @@ def action_over_ssh(pipelining: bool) -> Ssh:
     return action
 
 
-def test_a_command_that_does_not_end_is_ended_and_named() -> None:
+def test_a_command_that_does_not_end_is_ended_and_named():
     """As `dnf list` behind the lock of another dnf, which waits for ever."""
     action = action_over_ssh(pipelining=True)
     assert action.command(["echo", "a b"])["stdout"] == "a b\n"
@@ -348,7 +344,7 @@ printf 'Available Packages\n%s   3.1.8-1.el7   gpu\n' "$name"
 
 
 @pytest.mark.parametrize("pipelining", [True, False])
-def test_what_a_command_prints_over_ssh_has_no_colours_and_no_carriage_returns(pipelining: bool) -> None:
+def test_what_a_command_prints_over_ssh_has_no_colours_and_no_carriage_returns(pipelining):
     answer = action_over_ssh(pipelining).command(["sh", "-c", DNF])
     assert answer["stdout"] == "Available Packages\ndkms.noarch   3.1.8-1.el7   gpu\n"
     assert os_packages.offers(answer["stdout"]) == {"dkms": ["3.1.8-1.el7"]}
@@ -358,14 +354,14 @@ def test_what_a_command_prints_over_ssh_has_no_colours_and_no_carriage_returns(p
 ARCHIVE = {**FILE, "path": "/usr/local/cuda-12.2/cudnn-8", "download": FILE["path"]}
 
 
-def test_an_archive_that_is_there_is_not_fetched() -> None:
+def test_an_archive_that_is_there_is_not_fetched():
     host = Host()
     host.files["/usr/local/cuda-12.2/cudnn-8/.deeplearning.json"] = "aa"
     assert host.run("verified_archive", **ARCHIVE, sha256="aa")["changed"] is False
     assert host.modules == []
 
 
-def test_an_archive_that_cannot_be_unpacked_is_told_and_does_not_stay() -> None:
+def test_an_archive_that_cannot_be_unpacked_is_told_and_does_not_stay():
     host = Host()
     host.fails["placed_tree"] = "tar ended with status 2: No space left on device"
     words = r" on data1: tar ended with status 2: No space left on device"
@@ -401,7 +397,7 @@ class Exchange(Host):
         return [argv for argv in self.asked if argv[0] == "sh"]
 
 
-def test_what_leaves_for_another_package_goes_in_its_transaction() -> None:
+def test_what_leaves_for_another_package_goes_in_its_transaction():
     host = Exchange("a-1.2-1.x86_64\n")
     repository = {"name": "deeplearning-cuda", "url": "u", "key": "k", "key_file": "", "usable": True}
     assert install(host, remove=["b", "c"], exclude=["kernel"], repository=repository)["changed"]
@@ -429,7 +425,7 @@ DEPENDENT = "Removing dependent packages:\n a x86_64 3:1.1-1.el9 @cuda 2 M\n"
         ("Error: \n Problem: nothing provides dkms\n", "nothing provides dkms"),
     ],
 )
-def test_an_exchange_that_would_leave_a_part_out_is_refused_before_anything_is_removed(planned: str, why: str) -> None:
+def test_an_exchange_that_would_leave_a_part_out_is_refused_before_anything_is_removed(planned, why):
     host = Exchange("")
     host.planned = f"{planned}Operation aborted.\n" if "Error" not in planned else planned
     with pytest.raises(AnsibleActionFail, match=why):
@@ -437,7 +433,7 @@ def test_an_exchange_that_would_leave_a_part_out_is_refused_before_anything_is_r
     assert ["--assumeno" in argv for argv in host.shells()] == [True]
 
 
-def test_a_transaction_that_cannot_be_solved_is_refused_and_nothing_is_done() -> None:
+def test_a_transaction_that_cannot_be_solved_is_refused_and_nothing_is_done():
     host = Exchange("")
     host.planned = host.done["stdout"]
     with pytest.raises(AnsibleActionFail, match=r"A 1.2 must be one .*nothing provides dkms.*Nothing was changed"):
@@ -445,7 +441,7 @@ def test_a_transaction_that_cannot_be_solved_is_refused_and_nothing_is_done() ->
     assert (host.modules, "--assumeyes" in str(host.asked)) == ([], False)
 
 
-def test_an_exchange_that_did_not_happen_is_a_failure_with_its_words() -> None:
+def test_an_exchange_that_did_not_happen_is_a_failure_with_its_words():
     host = Exchange("package a-1.2 is not installed\n")
     with pytest.raises(AnsibleActionFail, match=r"did not install a-1\.2; Error: nothing provides dkms"):
         install(host, remove=["b"])
@@ -461,7 +457,7 @@ class Ended(Host):
         return super().command(argv, seconds, left)
 
 
-def test_a_package_in_two_versions_is_named_before_anything_is_installed() -> None:
+def test_a_package_in_two_versions_is_named_before_anything_is_installed():
     host = Ended()
     names = [{"name": name, "version": "1"} for name in ("a", "kernel-devel", "b")]
     with pytest.raises(AnsibleActionFail, match=r"a in more than one version.* dnf remove --duplicates"):
@@ -469,7 +465,7 @@ def test_a_package_in_two_versions_is_named_before_anything_is_installed() -> No
     assert host.modules == []
 
 
-def test_an_exchange_has_the_time_that_the_build_of_a_module_takes() -> None:
+def test_an_exchange_has_the_time_that_the_build_of_a_module_takes():
     host = Exchange("a-1.2-1.x86_64\n")
     host.unsigned = UNSIGNED
     install(host, remove=["b"])
@@ -477,13 +473,13 @@ def test_an_exchange_has_the_time_that_the_build_of_a_module_takes() -> None:
     assert all("--disablerepo=site" in argv for argv in host.shells())
 
 
-def test_in_check_mode_an_exchange_is_a_change_and_runs_nothing() -> None:
+def test_in_check_mode_an_exchange_is_a_change_and_runs_nothing():
     host = Exchange("")
     assert install(host, remove=["b"], check=True)["changed"]
     assert host.shells() == []
 
 
-def test_every_repository_of_a_role_can_have_signed_metadata() -> None:
+def test_every_repository_of_a_role_can_have_signed_metadata():
     """What a man in the middle could do without: show an old or shortened list of packages that are signed."""
     files = [path for path in (PLUGINS.parents[1] / "roles").glob("*/tasks/*.yml")]
     definitions = [path for path in files if re.search(r"signed_repository:\n.*?\burl:", path.read_text(), re.S)]

@@ -1,13 +1,10 @@
 """deeplearning benchmark: what is compared with what, and what is said if there is nothing to compare. The networks themselves: tests/e2e."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -86,7 +83,7 @@ def rows(done: subprocess.CompletedProcess[str]) -> list[list[str]]:
     return [line.split() for line in done.stdout.splitlines()[2:]]
 
 
-def test_the_gpu_is_compared_with_the_cpu_of_the_same_host(trained: Any, tmp_path: Path) -> None:
+def test_the_gpu_is_compared_with_the_cpu_of_the_same_host(trained, tmp_path):
     completed = run(trained, "--networks", "lstm,conv1d", "--output", str(tmp_path / "found.json"))
     assert completed.returncode == 0, completed.stderr
     assert "Tesla P100-PCIE-16GB" in completed.stdout.splitlines()[0]
@@ -111,7 +108,7 @@ def test_the_gpu_is_compared_with_the_cpu_of_the_same_host(trained: Any, tmp_pat
     assert completed.stderr == "", "nothing is compared with figures of others"
 
 
-def test_a_batch_that_does_not_fit_the_memory_of_the_gpu_ends_the_search(trained: Any, tmp_path: Path) -> None:
+def test_a_batch_that_does_not_fit_the_memory_of_the_gpu_ends_the_search(trained, tmp_path):
     arguments = ("--networks", "lstm", "--output", str(tmp_path / "found.json"))
     completed = run_command(trained, "benchmark", "--seconds", "0.1", *arguments, TF_GPUS="1", MEMORY="100")
     assert completed.returncode == 0, completed.stderr
@@ -120,7 +117,7 @@ def test_a_batch_that_does_not_fit_the_memory_of_the_gpu_ends_the_search(trained
 
 
 @pytest.mark.parametrize("gpus", [1, 0])
-def test_a_session_of_cdsw_trains_the_same_networks(trained: Any, gpus: int, tmp_path: Path) -> None:
+def test_a_session_of_cdsw_trains_the_same_networks(trained, gpus, tmp_path):
     for source in (cdsw_project.EXAMPLES / "cdsw/benchmark.py", cdsw_project.NETWORKS):
         shutil.copy(source, tmp_path)
     packages = trained.devices.parents[3]
@@ -146,7 +143,7 @@ def test_a_session_of_cdsw_trains_the_same_networks(trained: Any, gpus: int, tmp
     assert "lstm did not run on the CPU (exit status 1)" in failure.stderr
 
 
-def test_without_a_gpu_nothing_is_compared_and_this_is_said(trained: Any) -> None:
+def test_without_a_gpu_nothing_is_compared_and_this_is_said(trained):
     completed = run(trained, "--networks", "lstm", gpus=0)
     (row,) = rows(completed)
     assert (completed.returncode, row[:3], row[6:]) == (0, ["lstm", "80", "words"], ["-", "-"])
@@ -160,9 +157,7 @@ def test_without_a_gpu_nothing_is_compared_and_this_is_said(trained: Any) -> Non
         ("os.kill(os.getpid(), 9)", "GPU: it said nothing (exit status -9)"),
     ],
 )
-def test_a_network_that_fails_is_named_with_its_cause_and_the_next_one_runs(
-    trained: Any, tmp_path: Path, happens: str, words: str
-) -> None:
+def test_a_network_that_fails_is_named_with_its_cause_and_the_next_one_runs(trained, tmp_path, happens, words):
     output = tmp_path / "found.json"
     completed = run(trained, "--networks", "lstm,conv1d", "--output", str(output), fails=f"LSTM gpu {happens}")
     assert completed.returncode == 1
@@ -171,9 +166,7 @@ def test_a_network_that_fails_is_named_with_its_cause_and_the_next_one_runs(
     assert (first["factor"], first["cpu"] > 0, second["factor"] > 2) == (None, True, True)
 
 
-def test_a_training_that_hangs_is_ended_at_its_limit(
-    trained: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_training_that_hangs_is_ended_at_its_limit(trained, tmp_path, monkeypatch):
     monkeypatch.setenv("TF_FAILS", "LSTM cpu time.sleep(60)")
     environment = str(trained.root / "envs" / f"{NEW}.1")
     trainer = benchmark.Trainer(environment, f"{environment}/bin/python", str(tmp_path), 3)
@@ -182,7 +175,7 @@ def test_a_training_that_hangs_is_ended_at_its_limit(
     assert trainer.ask(["conv1d", 0.1], hidden=True)[1] is None
 
 
-def test_a_tensorflow_that_does_not_import_is_no_measurement(trained: Any) -> None:
+def test_a_tensorflow_that_does_not_import_is_no_measurement(trained):
     text = trained.devices.read_text()
     trained.devices.write_text("raise ImportError('libcuda.so.1: cannot open shared object file')\n")
     try:
@@ -193,7 +186,7 @@ def test_a_tensorflow_that_does_not_import_is_no_measurement(trained: Any) -> No
     assert "libcuda.so.1: cannot open shared object file" in completed.stderr
 
 
-def test_what_was_measured_before_an_interruption_is_kept(trained: Any, tmp_path: Path) -> None:
+def test_what_was_measured_before_an_interruption_is_kept(trained, tmp_path):
     output, mark = tmp_path / "found.json", tmp_path / "reached"
     wait = f"open({str(mark)!r}, 'w').close(); import time; time.sleep(60)"
     arguments = ["--seconds", "0.1", "--networks", "lstm,conv1d", "--output", str(output)]
@@ -213,14 +206,12 @@ def test_what_was_measured_before_an_interruption_is_kept(trained: Any, tmp_path
         ("--output", "/missing/found.json", 3, "/missing/found.json must be writable for --output"),
     ],
 )
-def test_a_wrong_option_is_refused_before_anything_is_measured(
-    trained: Any, option: str, value: str, code: int, words: str
-) -> None:
+def test_a_wrong_option_is_refused_before_anything_is_measured(trained, option, value, code, words):
     completed = run(trained, option, value)
     assert (completed.returncode, completed.stdout, words in completed.stderr) == (code, "", True)
 
 
-def test_the_bars_are_comparable_between_hosts() -> None:
+def test_the_bars_are_comparable_between_hosts():
     network = {"network": "lstm", "cpu": 1.0, "gpu": 61.0, "factor": 61.0, "problem": None}
     network["measured"] = dict.fromkeys(("cpu", "gpu"), {"batch": 32, "spread": 0.1})
     assert benchmark.line(network).endswith(" " + "#" * 30)

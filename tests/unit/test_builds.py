@@ -1,7 +1,5 @@
 """Stacks whose TensorFlow the site builds: where the wheel is built, the lock that it completes, and the hosts that it does not fit."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator
@@ -97,9 +95,7 @@ UBUNTU = {"short": "ubuntu1804", "name": "Ubuntu 18.04", "glibc": "2.27"}
         ({"os": UBUNTU, "symbols": {"GLIBC": "2.28"}}, ""),
     ],
 )
-def test_a_wheel_that_was_built_on_a_node_is_refused_for_cdsw(
-    site: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], changes: Any, words: str, version: str
-) -> None:
+def test_a_wheel_that_was_built_on_a_node_is_refused_for_cdsw(site, tmp_path, capsys, changes, words, version):
     if changes is not None:
         record(site, **changes)
     expected = words or (version and f"requires GLIBC_2.28, but engine {version}")
@@ -111,7 +107,7 @@ def test_a_wheel_that_was_built_on_a_node_is_refused_for_cdsw(
     assert words in capsys.readouterr().err
 
 
-def test_no_engine_fits_a_stack_that_the_site_builds(site: Path) -> None:
+def test_no_engine_fits_a_stack_that_the_site_builds(site):
     for engine in cdsw.engines():
         assert "tf1.6-py27-el7" not in engine_image.fits(engine)
 
@@ -119,7 +115,7 @@ def test_no_engine_fits_a_stack_that_the_site_builds(site: Path) -> None:
 # --- the lock -------------------------------------------------------------------------------------------------------
 
 
-def test_the_wheel_of_the_site_completes_the_lock_and_another_wheel_is_another_environment(site: Path) -> None:
+def test_the_wheel_of_the_site_completes_the_lock_and_another_wheel_is_another_environment(site):
     before = load_stack(STACK).lock("2.7")
     record(site)
     lock = load_stack(STACK).lock("2.7")
@@ -148,7 +144,7 @@ def test_the_wheel_of_the_site_completes_the_lock_and_another_wheel_is_another_e
     ],
     ids=["version", "commit", "python"],
 )
-def test_a_wheel_of_another_release_is_none(site: Path, change: dict[str, Any]) -> None:
+def test_a_wheel_of_another_release_is_none(site, change):
     record(site, **change)
     assert load_stack(STACK).record("2.7") is None
     assert "playbooks/build_tensorflow.yml" in " ".join(made(host()).problems)
@@ -159,14 +155,14 @@ def test_a_wheel_of_another_release_is_none(site: Path, change: dict[str, Any]) 
     ["", "[]", "{}", json.dumps({**PROVENANCE, "wheel": {"name": "../x.whl", "sha256": SHA256, "size": 1}})],
     ids=["empty", "list", "mapping", "path"],
 )
-def test_a_record_that_cannot_be_used_is_a_sentence(site: Path, content: str) -> None:
+def test_a_record_that_cannot_be_used_is_a_sentence(site, content):
     (site / "built").mkdir()
     (site / "built" / f"{STACK}.json").write_text(content, encoding="utf-8")
     with pytest.raises(StackError, match="must be the record of a built wheel"):
         load_stack(STACK).lock("2.7")
 
 
-def test_the_mirror_never_fetches_the_wheel_and_says_who_publishes_it(site: Path, tmp_path: Path) -> None:
+def test_the_mirror_never_fetches_the_wheel_and_says_who_publishes_it(site, tmp_path):
     record(site)
     [artifact] = [entry for entry in load_stack(STACK).artifacts("2.7") if entry["name"] == WHEEL]
     with pytest.raises(mirror.MirrorError, match=r"this site builds.*playbooks/build_tensorflow.yml"):
@@ -181,7 +177,7 @@ def test_the_mirror_never_fetches_the_wheel_and_says_who_publishes_it(site: Path
         ({"os": ["el7", "el8"]}, "os must have one entry"),
     ],
 )
-def test_what_a_built_stack_must_name(change: dict[str, Any], sentence: str) -> None:
+def test_what_a_built_stack_must_name(change, sentence):
     built = {"tensorflow_source": "built", "bazel": "0.26.1", "tensorflow_commit": COMMIT}
     data = {key: value for key, value in {**load_stack(BASE).data, **built, **change}.items() if value is not None}
     assert sentence in " ".join(stacks.stack_problems(data, data["name"]))
@@ -190,14 +186,14 @@ def test_what_a_built_stack_must_name(change: dict[str, Any], sentence: str) -> 
 # --- the plan of a build --------------------------------------------------------------------------------------------
 
 
-def test_a_stack_whose_wheel_is_missing_is_refused_with_the_command(site: Path) -> None:
+def test_a_stack_whose_wheel_is_missing_is_refused_with_the_command(site):
     problems = made(host(), host("data2")).problems
     words = "requires the wheel of TensorFlow 1.15.0 that this site builds"
     assert [problem.partition(words)[0] for problem in problems] == [f"data1, data2: {STACK} "]
     assert "playbooks/build_tensorflow.yml" in problems[0]
 
 
-def test_the_build_is_planned_for_what_its_hosts_have_in_common(site: Path) -> None:
+def test_the_build_is_planned_for_what_its_hosts_have_in_common(site):
     bare = host("data2", "data_nodes", cpu={"features": ["avx", "sse4_2", "fma"]})
     site_plan = made(host(), bare, host(*BUILDER), building=True)
     assert site_plan.problems == []
@@ -210,9 +206,7 @@ def test_the_build_is_planned_for_what_its_hosts_have_in_common(site: Path) -> N
     assert site_plan.hosts["data1"]["needs"] == []
 
 
-def test_a_build_without_its_sources_or_bazel_is_refused_by_the_plan(
-    site: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_build_without_its_sources_or_bazel_is_refused_by_the_plan(site, monkeypatch):
     """Only if something is built: what was built once needs its files no more."""
     monkeypatch.delitem(SITE, "tensorflow_build_source")
     monkeypatch.delitem(SITE, "bazel_files")
@@ -226,12 +220,12 @@ def test_a_build_without_its_sources_or_bazel_is_refused_by_the_plan(
     assert (new_plan.problems, new_plan.rows) == ([], [])
 
 
-def test_the_build_host_may_run_the_wheel_itself(site: Path) -> None:
+def test_the_build_host_may_run_the_wheel_itself(site):
     site_plan = made(host("data1", "data_nodes", "build_hosts"), building=True)
     assert site_plan.hosts["data1"]["needs"] == ["tensorflow_build"]
 
 
-def test_the_mirror_gets_what_the_build_takes_before_there_is_a_wheel(site: Path) -> None:
+def test_the_mirror_gets_what_the_build_takes_before_there_is_a_wheel(site):
     site_plan = made(host(), host(*BUILDER), host("mirror1", "mirror_host"), building=True)
     assert site_plan.hosts["mirror1"]["needs"] == ["mirror"]
     assert site_plan.hosts["mirror1"]["mirror_environments"] == [[STACK, "2.7"]]
@@ -243,12 +237,12 @@ def after_the_build(*more: plan_model.Host) -> plan_model.Plan:
     return made(*[after(entry, site_plan) for entry in hosts], *more, building=True)
 
 
-def test_where_another_controller_built_it_the_record_is_written(site: Path) -> None:
+def test_where_another_controller_built_it_the_record_is_written(site):
     [row] = after_the_build().rows
     assert (row.host, row.component, row.reason) == ("build01", "tensorflow_build", "built, not recorded here")
 
 
-def test_after_the_build_a_host_with_less_is_a_reason_to_build_again_and_nothing_else(site: Path) -> None:
+def test_after_the_build_a_host_with_less_is_a_reason_to_build_again_and_nothing_else(site):
     record(site)
     new_plan = after_the_build()
     assert (new_plan.problems, new_plan.rows) == ([], [])
@@ -263,12 +257,12 @@ def test_after_the_build_a_host_with_less_is_a_reason_to_build_again_and_nothing
         ({"pythons": {"3.6": "/usr/bin/python3.6"}}, "must be built on el7 with Python 2.7"),
     ],
 )
-def test_a_build_needs_a_host_of_that_system_and_python(site: Path, builder: dict[str, Any], words: str) -> None:
+def test_a_build_needs_a_host_of_that_system_and_python(site, builder, words):
     problems = made(host(), host("build01", "build_hosts", **builder), building=True).problems
     assert words in " ".join(problems)
 
 
-def test_a_site_that_builds_nothing_is_told_so() -> None:
+def test_a_site_that_builds_nothing_is_told_so():
     plain = invented_hosts.host("data1", ("data_nodes",), {**SITE, "deeplearning_request": BASE}, plan_hosts.NODE)
     words = "No host of this run asks for a stack whose TensorFlow is built"
     assert words in " ".join(made(plain, building=True).problems)
@@ -281,7 +275,7 @@ def gpu(device: str) -> dict[str, Any]:
     return {"gpus": [{"vendor": "10de", "device": device, "address": "0"}]}
 
 
-def test_a_host_as_the_wheel_was_built_for_gets_it(site: Path) -> None:
+def test_a_host_as_the_wheel_was_built_for_gets_it(site):
     record(site)
     site_plan = made(host())
     assert site_plan.problems == []
@@ -304,14 +298,12 @@ def test_a_host_as_the_wheel_was_built_for_gets_it(site: Path) -> None:
         ({"architecture": "ppc64le"}, {}, "is for ppc64le, but the host is x86_64"),
     ],
 )
-def test_a_host_that_it_does_not_fit_is_refused_before_anything_changes(
-    site: Path, built: dict[str, Any], there: dict[str, Any], words: str
-) -> None:
+def test_a_host_that_it_does_not_fit_is_refused_before_anything_changes(site, built, there, words):
     record(site, **built)
     site_plan = made(host(), host("data2", "data_nodes", **there))
     assert words in " ".join(site_plan.problems)
     assert site_plan.table().startswith("PLAN: nothing can be planned")
 
 
-def test_newer_gpus_compile_the_wheels_ptx() -> None:
+def test_newer_gpus_compile_the_wheels_ptx():
     assert plan.builds.gpu_problems(GPUS, host("x", nvidia=gpu("20b0")).known) == []

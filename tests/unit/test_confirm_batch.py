@@ -1,9 +1,5 @@
 """More than a quarter of the hosts at a time must be confirmed: layers/confirm_batch.yml with the real ansible-playbook."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import ansible_programs
 import pytest
 import python_files
@@ -26,7 +22,7 @@ PLAYS = f"""
     ("batch", "hosts", "at_once", "many"),
     [("100%", 8, 8, True), ("25%", 8, 2, False), (3, 8, 3, True), (1, 2, 1, False)],
 )
-def test_more_than_a_quarter_and_more_than_one_is_many(batch: int | str, hosts: int, at_once: int, many: bool) -> None:
+def test_more_than_a_quarter_and_more_than_one_is_many(batch, hosts, at_once, many):
     batches = python_files.load(REPOSITORY / "plugins" / "filter" / "batches.py")
     assert (batches.hosts_at_once(batch, hosts), batches.many_at_once(at_once, hosts)) == (at_once, many)
 
@@ -39,7 +35,7 @@ def test_more_than_a_quarter_and_more_than_one_is_many(batch: int | str, hosts: 
         ("upgrade_batch=100% assume_yes=true", ""),
     ],
 )
-def test_many_hosts_at_once_must_be_confirmed(tmp_path: Path, options: str, question: str) -> None:
+def test_many_hosts_at_once_must_be_confirmed(tmp_path, options, question):
     (tmp_path / "change.yml").write_text(PLAYS, encoding="utf-8")
     names = "".join(f"data{number}," for number in range(8))
     code, output = ansible_programs.play("-i", names, "-c", "local", tmp_path / "change.yml", "-e", options)

@@ -1,7 +1,5 @@
 """Inputs: what a site may set is checked once, before any task sees it, and refused with name, value and what is accepted."""
 
-from __future__ import annotations
-
 import datetime
 import math
 from pathlib import Path
@@ -103,7 +101,7 @@ def problems(**variables: Any) -> list[str]:
         ("mirror_url", inputs.FailedTemplate("'place' is undefined"), "cannot be evaluated: 'place' is"),
     ],
 )
-def test_a_wrong_value_is_refused_with_its_name_and_what_is_accepted(name: str, value: Any, words: str) -> None:
+def test_a_wrong_value_is_refused_with_its_name_and_what_is_accepted(name, value, words):
     (problem,) = problems(**{name: value})
     assert problem.startswith(f"{name} ")
     assert words in problem
@@ -189,7 +187,7 @@ HARMFUL: dict[str, list[Any]] = {
 
 
 @pytest.mark.parametrize(("name", "value"), [(name, value) for name, values in HARMFUL.items() for value in values])
-def test_a_harmful_value_is_refused_by_its_name(name: str, value: Any) -> None:
+def test_a_harmful_value_is_refused_by_its_name(name, value):
     refusals = problems(**{name: value})
     assert any(name in problem for problem in refusals), refusals
     assert not any("pw@" in problem for problem in refusals)
@@ -217,7 +215,7 @@ def test_a_harmful_value_is_refused_by_its_name(name: str, value: Any) -> None:
         ("tensorflowonspark_spark_defaults", {"spark.executor.instances": 2}, {"spark.executor.instances": 2}),
     ],
 )
-def test_a_right_value_is_converted_to_its_type(name: str, value: Any, converted: Any) -> None:
+def test_a_right_value_is_converted_to_its_type(name, value, converted):
     result = inputs.check({name: value}, REPOSITORY)
     assert result.problems == []
     assert result.values[name] == converted
@@ -225,7 +223,7 @@ def test_a_right_value_is_converted_to_its_type(name: str, value: Any, converted
 
 
 @pytest.mark.parametrize("value", [*forms.TRUE, *forms.FALSE, "TRUE", "Off", True, False, 0, 1])
-def test_a_boolean_is_what_the_roles_filter_makes_of_it(value: Any) -> None:
+def test_a_boolean_is_what_the_roles_filter_makes_of_it(value):
     name = "nvidia_driver_reboot_allowed"
     assert inputs.check({name: value}, REPOSITORY).values[name] is to_bool(value)
 
@@ -251,18 +249,18 @@ def archive_of(version: str) -> dict[str, Any]:
         ),
     ],
 )
-def test_inputs_that_contradict_each_other_are_refused(variables: dict[str, Any], words: str) -> None:
+def test_inputs_that_contradict_each_other_are_refused(variables, words):
     (problem,) = problems(**variables)
     assert words in problem
 
 
 @pytest.mark.parametrize("archives", [{}, {"6.0.21": {"file": "http://mirror01/cudnn.tgz"}}])
-def test_an_archive_that_the_role_knows_needs_no_entry_or_no_sha256(archives: dict[str, Any]) -> None:
+def test_an_archive_that_the_role_knows_needs_no_entry_or_no_sha256(archives):
     assert problems(**archive_of("6.0.21"), cudnn_tarballs=archives) == []
 
 
 @pytest.mark.parametrize("role", ROLES)
-def test_every_default_of_a_role_is_one_of_its_inputs_and_accepted(role: str) -> None:
+def test_every_default_of_a_role_is_one_of_its_inputs_and_accepted(role):
     defaults = yaml.safe_load((REPOSITORY / "roles" / role / "defaults" / "main.yml").read_text(encoding="utf-8"))
     assert set(defaults) == set(inputs.role_options(REPOSITORY, role))
     required_names = {name for name, entry in KNOWN.items() if entry.role == role and entry.spec.get("required")}
@@ -270,7 +268,7 @@ def test_every_default_of_a_role_is_one_of_its_inputs_and_accepted(role: str) ->
     assert problems(**{name: defaults[name] for name in optional_names}) == []
 
 
-def test_every_variable_that_the_playbooks_compute_from_is_an_input() -> None:
+def test_every_variable_that_the_playbooks_compute_from_is_an_input():
     variables = yaml.safe_load((REPOSITORY / "playbooks/group_vars/all.yml").read_text(encoding="utf-8"))
     templates = Environment(extensions=[])  # noqa: S701 (nothing is rendered)
     templates.filters.update(
@@ -283,7 +281,7 @@ def test_every_variable_that_the_playbooks_compute_from_is_an_input() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(KNOWN))
-def test_no_value_ends_in_an_exception(name: str) -> None:
+def test_no_value_ends_in_an_exception(name):
     for value in ODD:
         for problem in problems(**{name: value}):
             assert name in problem
@@ -291,7 +289,7 @@ def test_no_value_ends_in_an_exception(name: str) -> None:
             assert len(problem) < 500
 
 
-def test_every_limit_belongs_to_an_input_and_every_form_is_there() -> None:
+def test_every_limit_belongs_to_an_input_and_every_form_is_there():
     assert set(forms.limits()) <= set(KNOWN) | set(NESTED)
     limit_forms = {row[key] for row in forms.limits().values() for key in ("form", "keys", "values") if key in row}
     assert limit_forms - {"archive", "text"} <= set(forms.table()["forms"])
@@ -300,7 +298,7 @@ def test_every_limit_belongs_to_an_input_and_every_form_is_there() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(KNOWN.keys() | NESTED.keys()))
-def test_every_input_has_a_form(name: str) -> None:
+def test_every_input_has_a_form(name):
     """A type is none: a boolean, choices, a range, a form, or keys whose values have one; or no site sets it."""
     definition = {**KNOWN, **NESTED}[name]
     limits, options = definition.limits, definition.spec.get("options")
@@ -317,12 +315,12 @@ def test_every_input_has_a_form(name: str) -> None:
         assert definition.spec.get("choices") or limits.get("form")
 
 
-def test_the_inputs_that_a_reader_of_a_host_is_asked_for_are_those_of_the_table() -> None:
+def test_the_inputs_that_a_reader_of_a_host_is_asked_for_are_those_of_the_table():
     """The table is too slow to read for every host, so the action has their names."""
     assert set(NAMED) == {name for name, row in forms.limits().items() if row.get("exists") == "host"}
 
 
-def test_a_list_has_each_entry_once() -> None:
+def test_a_list_has_each_entry_once():
     (problem,) = problems(cuda_versions=["12.2", "12.2"])
     assert "a list without duplicates" in problem
     assert 'but is ["12.2", "12.2"]' in problem
@@ -330,7 +328,7 @@ def test_a_list_has_each_entry_once() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(inputs.reserved(REPOSITORY)))
-def test_what_only_the_playbooks_set_is_refused_with_another_value(name: str) -> None:
+def test_what_only_the_playbooks_set_is_refused_with_another_value(name):
     (problem,) = problems(**{name: "/etc"})
     assert problem == f"{name} must not be set: only the playbooks set it. Remove it from the inventory."
     values = inputs.playbook_values(REPOSITORY)
@@ -338,13 +336,13 @@ def test_what_only_the_playbooks_set_is_refused_with_another_value(name: str) ->
 
 
 @pytest.mark.parametrize("form", sorted(forms.table()["forms"]))
-def test_the_example_of_a_form_is_accepted(form: str) -> None:
+def test_the_example_of_a_form_is_accepted(form):
     definition = forms.Input("x", "", {"type": "str"}, {"form": form})
     example = forms.table()["forms"][form]["example"]
     assert forms.convert(definition, example) == example
 
 
-def test_the_example_of_a_path_is_one_of_that_input_and_is_accepted() -> None:
+def test_the_example_of_a_path_is_one_of_that_input_and_is_accepted():
     """The example of the form, a CA bundle, is right for inputs that end with _ca alone."""
     paths = {name: KNOWN[name] for name in KNOWN if KNOWN[name].limits.get("form") == "host_path"}
     assert [name for name, entry in paths.items() if not name.endswith("_ca") and "example" not in entry.limits] == []
@@ -355,17 +353,17 @@ def test_the_example_of_a_path_is_one_of_that_input_and_is_accepted() -> None:
             assert f'such as "{example}"' in forms.accepted(entry), name
 
 
-def test_a_vaulted_value_is_not_shown() -> None:
+def test_a_vaulted_value_is_not_shown():
     (problem,) = problems(mirror_url=forms.Secret("hunter2"))
     assert "hunter2" not in problem
 
 
-def test_a_misspelt_input_is_a_warning_and_a_sites_own_variable_is_none() -> None:
+def test_a_misspelt_input_is_a_warning_and_a_sites_own_variable_is_none():
     result = inputs.check({"cuda_version": "12.2", "cuda_rack": "b4", "nvidia_smi_path": "/x"}, REPOSITORY)
     assert result.warnings == ["cuda_version is not an input of this project and is not used; cuda_versions is one."]
 
 
-def test_capitals_are_a_misspelling() -> None:
+def test_capitals_are_a_misspelling():
     assert "upgrade_batch is one." in inputs.check({"Upgrade_Batch": 1}, REPOSITORY).warnings[0]
 
 
@@ -385,7 +383,7 @@ def test_capitals_are_a_misspelling() -> None:
         ("yarn_gpu_devices", "0:1,1:2,3:1"),
     ],
 )
-def test_what_belongs_to_users_or_comes_twice_is_refused(name: str, value: str) -> None:
+def test_what_belongs_to_users_or_comes_twice_is_refused(name, value):
     assert problems(**{name: value})
 
 
@@ -399,16 +397,16 @@ def test_what_belongs_to_users_or_comes_twice_is_refused(name: str, value: str) 
         ("yarn_gpu_devices", "0:0,10:1,1:10"),
     ],
 )
-def test_what_only_looks_like_it_is_accepted(name: str, value: str) -> None:
+def test_what_only_looks_like_it_is_accepted(name, value):
     assert problems(**{name: value}) == []
 
 
-def test_a_label_without_yarn_is_refused() -> None:
+def test_a_label_without_yarn_is_refused():
     (problem,) = problems(yarn_gpu_node_label="gpu", yarn_gpu=False)
     assert problem.startswith("yarn_gpu_node_label requires yarn_gpu, but yarn_gpu is not true")
 
 
-def test_one_variable_names_the_ca_of_the_mirror() -> None:
+def test_one_variable_names_the_ca_of_the_mirror():
     group_vars = yaml.safe_load((REPOSITORY / "playbooks/group_vars/all.yml").read_text(encoding="utf-8"))
     of_roles = {name for name in KNOWN if name.endswith("_mirror_ca")}
     assert len(of_roles) == 5
@@ -417,7 +415,7 @@ def test_one_variable_names_the_ca_of_the_mirror() -> None:
     assert problem.startswith("mirror_ca must be an absolute path on the hosts, such as ")
 
 
-def test_an_input_whose_value_comes_later_is_no_conflict() -> None:
+def test_an_input_whose_value_comes_later_is_no_conflict():
     """A template of the plan, or a value that is refused itself: the sentence about both inputs would be wrong, or one too many."""
     url = {"cuda_repository_url": "http://mirror1:8900/rpm/el9"}
     assert "cuda_repository_key" in problems(**url)[0]

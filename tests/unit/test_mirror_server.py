@@ -50,7 +50,7 @@ def mirror(request: pytest.FixtureRequest, root: Path) -> Iterator[Mirror]:
         yield server
 
 
-def test_files_and_pages_are_served(mirror: Mirror) -> None:
+def test_files_and_pages_are_served(mirror):
     status, body, headers = mirror.ask(f"/wheels/{WHEEL}")
     assert (status, body) == (200, CONTENT)
     assert "Content-Encoding" not in headers
@@ -78,11 +78,11 @@ OUTSIDE = (
 )
 
 
-def test_nothing_else_is_served(mirror: Mirror) -> None:
+def test_nothing_else_is_served(mirror):
     assert {path: mirror.ask(path)[0] for path in OUTSIDE} == dict.fromkeys(OUTSIDE, 404)
 
 
-def test_ranges_resume_a_download(mirror: Mirror) -> None:
+def test_ranges_resume_a_download(mirror):
     path, size = f"/wheels/{WHEEL}", len(CONTENT)
     status, body, headers = mirror.ask(path, Range=f"bytes={size - 100}-")
     assert (status, body) == (206, CONTENT[-100:])
@@ -94,11 +94,11 @@ def test_ranges_resume_a_download(mirror: Mirror) -> None:
     assert mirror.ask(path, Range="lines=1-2")[:2] == (200, CONTENT)
 
 
-def test_nothing_can_be_written(mirror: Mirror) -> None:
+def test_nothing_can_be_written(mirror):
     assert [mirror.ask("/wheels/new.whl", method)[0] for method in ("PUT", "POST", "DELETE")] == [501] * 3
 
 
-def test_an_idle_connection_stops_nobody_and_ends(mirror: Mirror) -> None:
+def test_an_idle_connection_stops_nobody_and_ends(mirror):
     connection = mirror.open()
     start = time.monotonic()
     assert mirror.ask(f"/wheels/{WHEEL}")[0] == 200
@@ -106,7 +106,7 @@ def test_an_idle_connection_stops_nobody_and_ends(mirror: Mirror) -> None:
     assert connection.recv(1) == b""  # ended by the server, before the test's own limit of 10 s
 
 
-def test_a_client_that_sends_a_byte_now_and_then_is_ended(mirror: Mirror) -> None:
+def test_a_client_that_sends_a_byte_now_and_then_is_ended(mirror):
     connection = mirror.open()
     start = time.monotonic()
     while time.monotonic() - start < 12:
@@ -119,7 +119,7 @@ def test_a_client_that_sends_a_byte_now_and_then_is_ended(mirror: Mirror) -> Non
 
 
 @pytest.mark.parametrize("reads", [0, 1024])
-def test_a_client_that_reads_nothing_or_a_little_now_and_then_is_ended(mirror: Mirror, reads: int) -> None:
+def test_a_client_that_reads_nothing_or_a_little_now_and_then_is_ended(mirror, reads):
     (mirror.root / "files/large").write_bytes(b"x" * 30_000_000)
     connection = mirror.open()
     connection.sendall(b"GET /files/large HTTP/1.1\r\nHost: x\r\n\r\n")
@@ -131,7 +131,7 @@ def test_a_client_that_reads_nothing_or_a_little_now_and_then_is_ended(mirror: M
     connection.close()
 
 
-def test_more_connections_than_threads_are_refused_at_once_and_served_later(mirror: Mirror) -> None:
+def test_more_connections_than_threads_are_refused_at_once_and_served_later(mirror):
     connections = [mirror.open(f"127.0.1.{number}") for number in range(8)]  # nobody has more than another
     wait_until(lambda: mirror.ask("/wheels/")[0] == 503)
     for connection in connections:
@@ -141,7 +141,7 @@ def test_more_connections_than_threads_are_refused_at_once_and_served_later(mirr
 
 @pytest.mark.parametrize("addresses", [1, 8])
 @pytest.mark.parametrize("interpreter", PYTHONS)
-def test_addresses_that_read_slowly_leave_connections_to_others(root: Path, interpreter: str, addresses: int) -> None:
+def test_addresses_that_read_slowly_leave_connections_to_others(root, interpreter, addresses):
     """Eight have all connections that there are: those of who has most end for who has fewer."""
     (root / "files/large").write_bytes(b"x" * 30_000_000)
     with running(interpreter, root) as mirror:  # with its own limits
@@ -156,21 +156,21 @@ def test_addresses_that_read_slowly_leave_connections_to_others(root: Path, inte
         wait_until(lambda: mirror.ask("/wheels/", source="127.0.1.0")[0] == 200)  # its connections count no longer
 
 
-def test_who_counts_as_one_client() -> None:
+def test_who_counts_as_one_client():
     server = python_files.load(SERVER)
     same = [("10.0.0.1", "::ffff:10.0.0.1"), ("2001:db8::1", "2001:db8::ffff:1"), ("fe80::1%eth0", "fe80::2")]
     assert [server.client_of(one) == server.client_of(other) for one, other in same] == [True] * 3
     assert len({server.client_of(one) for one in ("10.0.0.1", "10.0.0.2", "2001:db8::1", "2001:db8:0:1::1")}) == 4
 
 
-def test_twenty_clients_at_once_get_every_byte(root: Path) -> None:
+def test_twenty_clients_at_once_get_every_byte(root):
     with running(sys.executable, root) as mirror, ThreadPoolExecutor(20) as clients:
         answers = list(clients.map(mirror.ask, [f"/wheels/{WHEEL}"] * 20))
     assert [content for _, content, _ in answers] == [CONTENT] * 20
 
 
 @pytest.mark.parametrize("place", ["/", "/home", "missing"])
-def test_a_directory_that_is_no_mirror_is_refused(place: str) -> None:
+def test_a_directory_that_is_no_mirror_is_refused(place):
     command = [sys.executable, "-I", str(SERVER), f"--root={place}", "--port=0"]
     completed = subprocess.run(command, capture_output=True, text=True, timeout=10, check=False)
     assert completed.returncode == 1
@@ -180,7 +180,7 @@ def test_a_directory_that_is_no_mirror_is_refused(place: str) -> None:
 
 
 @pytest.mark.parametrize("interpreter", PYTHONS)
-def test_it_serves_tls_and_a_silent_client_stops_nobody(root: Path, certificates: Path, interpreter: str) -> None:
+def test_it_serves_tls_and_a_silent_client_stops_nobody(root, certificates, interpreter):
     options = (f"--certificate={certificates}/server.crt", f"--key={certificates}/server.key")
     context = ssl.create_default_context(cafile=str(certificates / "server.ca"))
     with running(interpreter, root, *options) as mirror, mirror.open():
@@ -189,7 +189,7 @@ def test_it_serves_tls_and_a_silent_client_stops_nobody(root: Path, certificates
             assert answer.read() == CONTENT
 
 
-def test_systemd_replaces_nothing_in_the_path_of_the_mirror() -> None:
+def test_systemd_replaces_nothing_in_the_path_of_the_mirror():
     role = SERVER.parents[1]
     values = {"mirror_root": "/srv/50%m of $HOME", "mirror_python": "/usr/bin/python3", "ansible_managed": "Ansible"}
     for name in ("vars/main.yml", "defaults/main.yml"):

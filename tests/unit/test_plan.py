@@ -1,7 +1,5 @@
 """The plan: what needs work, and all problems in one list."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -29,7 +27,7 @@ def done(host: plan_model.Host | None = None) -> plan_model.Host:
     return after(host, plan.make_plan([host], REPOSITORY))
 
 
-def test_a_bare_data_node_needs_everything_a_data_node_has() -> None:
+def test_a_bare_data_node_needs_everything_a_data_node_has():
     assert needs(plan.make_plan([make_host()], REPOSITORY)) == EVERYTHING
 
 
@@ -38,7 +36,7 @@ def mapr_host(group: str = "data_nodes", mount: str | None = "/mapr/one", **inpu
     return make_host(groups=(group,), node=changed_node(hadoop=hadoop, mapr_mount=mount), **inputs)
 
 
-def test_a_host_of_mapr_is_installed_if_its_file_system_is_mounted() -> None:
+def test_a_host_of_mapr_is_installed_if_its_file_system_is_mounted():
     plan_ = plan.make_plan([mapr_host()], REPOSITORY)
     assert plan_.problems == []
     assert any("maprfs://" in warning for warning in plan_.warnings)
@@ -55,16 +53,16 @@ def test_a_host_of_mapr_is_installed_if_its_file_system_is_mounted() -> None:
         ({"upgrade_drain": True}, "upgrade_drain requires Hadoop's own services, but MapR's Warden"),
     ],
 )
-def test_what_is_not_for_mapr_is_refused_with_the_reason(host: dict[str, Any], problem: str) -> None:
+def test_what_is_not_for_mapr_is_refused_with_the_reason(host, problem):
     assert any(problem in sentence for sentence in plan.make_plan([mapr_host(**host)], REPOSITORY).problems)
 
 
-def test_an_edge_node_also_gets_the_spark_client() -> None:
+def test_an_edge_node_also_gets_the_spark_client():
     plan_ = plan.make_plan([make_host("edge1", ("edge_nodes",))], REPOSITORY)
     assert "tensorflowonspark" in needs(plan_, "edge1")
 
 
-def test_the_sites_own_spark_decides_for_hosts_that_lack_it_too() -> None:
+def test_the_sites_own_spark_decides_for_hosts_that_lack_it_too():
     """Its edge node has it (spark_home). Constraints choose a stack for that Spark; a named one for another is refused."""
     home = {"paths": {"/opt/spark2": True}, "accounts": {}, "sparks": {"/opt/spark2": "2.4.0"}}
     java = [{"home": "/usr/lib/jvm/java-8", "version": "1.8.0_412", "major": "8"}]
@@ -87,7 +85,7 @@ def test_the_sites_own_spark_decides_for_hosts_that_lack_it_too() -> None:
     )
 
 
-def test_a_host_of_no_group_needs_nothing_and_is_named() -> None:
+def test_a_host_of_no_group_needs_nothing_and_is_named():
     hosts = [make_host("other1", ("others",)), make_host("master1", ("masters",)), make_host()]
     plan_ = plan.make_plan(hosts, REPOSITORY)
     assert needs(plan_, "other1") == needs(plan_, "master1") == []
@@ -95,7 +93,7 @@ def test_a_host_of_no_group_needs_nothing_and_is_named() -> None:
     assert warning.startswith("other1: in none of the groups mirror_host, data_nodes")
 
 
-def test_what_is_known_of_a_stack_is_a_warning_until_it_is_installed() -> None:
+def test_what_is_known_of_a_stack_is_a_warning_until_it_is_installed():
     """The report has it afterwards: nothing is left to decide, and each run would warn of it."""
     host = make_host(node=changed_node(glibc="2.31"), deeplearning_request="tf1.15-cpu-py27-el7")
     plan_ = plan.make_plan([host], REPOSITORY)
@@ -104,20 +102,20 @@ def test_what_is_known_of_a_stack_is_a_warning_until_it_is_installed() -> None:
     assert (next_plan.rows, next_plan.warnings, next_plan.notes) == ([], [], plan_.warnings)
 
 
-def test_misspelt_groups_of_all_hosts_are_a_refusal_that_names_the_groups() -> None:
+def test_misspelt_groups_of_all_hosts_are_a_refusal_that_names_the_groups():
     plan_ = plan.make_plan([make_host(groups=("datanodes",)), make_host("edge1", ("edgenodes",))], REPOSITORY)
     (problem,) = plan_.problems
     assert "must be in one of the groups mirror_host, data_nodes" in problem
     assert "data1, edge1 are in none" in problem
 
 
-def test_a_host_of_the_manager_that_has_the_name_of_one_of_the_sites_own_is_named() -> None:
+def test_a_host_of_the_manager_that_has_the_name_of_one_of_the_sites_own_is_named():
     hosts = [make_host(), make_host("mirror1", ("mirror_host",), cloudera_manager_roles=["YARN:NODEMANAGER"])]
     (warning,) = [sentence for sentence in plan.make_plan(hosts, REPOSITORY).warnings if "mirror1: " in sentence]
     assert "it is in mirror_host, and the cluster's manager lists a host of this name" in warning
 
 
-def test_all_wrong_inputs_of_all_hosts_are_one_list() -> None:
+def test_all_wrong_inputs_of_all_hosts_are_one_list():
     variables = {"gpu_count": "two", "deeplearning_unreachable": "Stop", "nvidia_driver_reboot_allowed": "maybe"}
     hosts = [make_host(**variables), make_host("data2", node=None, **variables), make_host("data3", mirror_port=0)]
     problems = plan.make_plan(hosts, REPOSITORY).problems
@@ -129,7 +127,7 @@ def test_all_wrong_inputs_of_all_hosts_are_one_list() -> None:
     ]
 
 
-def test_text_for_a_boolean_is_the_same_wish_as_the_boolean() -> None:
+def test_text_for_a_boolean_is_the_same_wish_as_the_boolean():
     boolean_plan, text = (
         plan.make_plan([make_host(cuda_purge_enabled=value, verify_become=value)], REPOSITORY).hosts
         for value in (False, "no")
@@ -137,7 +135,7 @@ def test_text_for_a_boolean_is_the_same_wish_as_the_boolean() -> None:
     assert boolean_plan == text
 
 
-def test_after_the_work_nothing_is_needed() -> None:
+def test_after_the_work_nothing_is_needed():
     hosts = [make_host(), make_host("edge1", ("edge_nodes",)), make_host("mirror1", ("mirror_host",))]
     plan_ = plan.make_plan(hosts, REPOSITORY)
     next_plan = plan.make_plan([after(host, plan_) for host in hosts], REPOSITORY)
@@ -145,13 +143,13 @@ def test_after_the_work_nothing_is_needed() -> None:
     assert "nothing to do" in next_plan.table()
 
 
-def test_a_mirror_of_packages_alone_is_work_too() -> None:
+def test_a_mirror_of_packages_alone_is_work_too():
     sets = [{"name": "el9", "packages": ["dkms"], "repositories": {"http://mirror/epel": str(Path(__file__))}}]
     hosts = [make_host("mirror1", ("mirror_host",), mirror_package_sets=value) for value in (sets, [])]
     assert [needs(plan.make_plan([host], REPOSITORY), "mirror1") for host in hosts] == [["mirror"], []]
 
 
-def test_apply_all_names_every_component_again() -> None:
+def test_apply_all_names_every_component_again():
     plan_ = plan.make_plan([make_host()], REPOSITORY)
     next_plan = plan.make_plan([after(make_host(apply="all"), plan_)], REPOSITORY)
     assert needs(next_plan) == EVERYTHING
@@ -166,32 +164,32 @@ def test_apply_all_names_every_component_again() -> None:
         ("receipts", {}, "hadoop_client"),
     ],
 )
-def test_what_is_missing_on_the_host_is_needed_again(part: str, value: Any, component: str) -> None:
+def test_what_is_missing_on_the_host_is_needed_again(part, value, component):
     host = altered(done(), lambda found: found["deeplearning"].update({part: value}))
     assert component in needs(plan.make_plan([host], REPOSITORY))
 
 
-def test_a_host_that_nobody_asked_after_its_last_change_is_asked() -> None:
+def test_a_host_that_nobody_asked_after_its_last_change_is_asked():
     host = altered(done(), lambda found: found["deeplearning"]["receipts"].pop("verify"))
     plan_ = plan.make_plan([host], REPOSITORY)
     assert needs(plan_) == ["verify"]
     assert [(row.component, row.reason) for row in plan_.rows] == [("verify", "not verified yet")]
 
 
-def test_a_host_is_asked_again_when_something_else_should_be_true() -> None:
+def test_a_host_is_asked_again_when_something_else_should_be_true():
     host = done(make_host(gpu_count=2, verify_gpu_count="{{ gpu_count | default(0) }}"))
     other_host = altered(host, lambda found: found["nvidia"].update(listed=["Tesla P100-PCIE-16GB"]))
     other_host = replace(other_host, variables={**host.variables, "gpu_count": 1})
     assert needs(plan.make_plan([other_host], REPOSITORY)) == ["verify"]
 
 
-def test_a_damaged_file_is_the_reason_in_the_table() -> None:
+def test_a_damaged_file_is_the_reason_in_the_table():
     receipt = {"digest": "0" * 12, "problem": "/opt/deeplearning/etc/hadoop-env.sh was changed"}
     host = altered(done(), lambda found: found["deeplearning"]["receipts"].update(hadoop_client=receipt))
     assert "hadoop-env.sh was changed" in plan.make_plan([host], REPOSITORY).table()
 
 
-def test_a_changed_input_of_a_role_is_needed_again_and_others_are_not() -> None:
+def test_a_changed_input_of_a_role_is_needed_again_and_others_are_not():
     host = done(make_host(hadoop_client_java_home="{{ java_place }}", java_place="/a", colour="red"))
     blue_host = replace(host, variables={**host.variables, "colour": "blue"})
     assert needs(plan.make_plan([blue_host], REPOSITORY)) == []
@@ -217,19 +215,17 @@ def test_a_changed_input_of_a_role_is_needed_again_and_others_are_not() -> None:
         ({}, {"mirror_url": ""}, "mirror_url must be the address"),
     ],
 )
-def test_what_does_not_fit_is_said_with_what_was_found(
-    change: dict[str, Any], variables: dict[str, Any], words: str
-) -> None:
+def test_what_does_not_fit_is_said_with_what_was_found(change, variables, words):
     plan_ = plan.make_plan([make_host(node=changed_node(**change), **variables)], REPOSITORY)
     assert any(words in problem and "data1" in problem for problem in plan_.problems), plan_.problems
 
 
-def test_an_unknown_stack_lists_the_known_ones() -> None:
+def test_an_unknown_stack_lists_the_known_ones():
     plan_ = plan.make_plan([make_host(deeplearning_request="tf1.15-py27-el8")], REPOSITORY)
     assert all(name in plan_.failure() for name in (STACK, "tf2.15-py3-el9"))
 
 
-def test_all_problems_of_all_hosts_come_in_one_list_and_equal_ones_once() -> None:
+def test_all_problems_of_all_hosts_come_in_one_list_and_equal_ones_once():
     hosts = [make_host(f"data{n}", gpu_count=4) for n in range(1, 8)]
     edge = make_host("edge1", ("edge_nodes",), changed_node(hadoop=None))
     failure = plan.make_plan([*hosts, edge], REPOSITORY).failure()
@@ -238,21 +234,21 @@ def test_all_problems_of_all_hosts_come_in_one_list_and_equal_ones_once() -> Non
     assert "edge1: no Hadoop client found" in failure
 
 
-def test_two_environments_in_one_tfos_group_are_said_before_they_are_installed() -> None:
+def test_two_environments_in_one_tfos_group_are_said_before_they_are_installed():
     nine = el9_node("3.11", java=[{"home": "/j", "version": "17.0.9", "major": "17"}])
     hosts = [make_host(), make_host("data2", node=nine, deeplearning_request="tf2.15-py3-el9")]
     assert "one environment on its driver and all executors" in plan.make_plan(hosts, REPOSITORY).failure()
 
 
 @pytest.mark.parametrize(("choice", "stops"), [("continue", False), ("stop", True)])
-def test_an_unreachable_host_is_named_and_the_operator_chooses(choice: str, stops: bool) -> None:
+def test_an_unreachable_host_is_named_and_the_operator_chooses(choice, stops):
     plan_ = plan.make_plan([make_host(), make_host("data2", node=None, deeplearning_unreachable=choice)], REPOSITORY)
     assert plan_.unreachable == ["data2"]
     assert bool(plan_.problems) is stops
     assert "data2" in " ".join(plan_.problems + plan_.warnings)
 
 
-def test_constraints_become_one_named_stack_for_all_hosts_that_ask_the_same() -> None:
+def test_constraints_become_one_named_stack_for_all_hosts_that_ask_the_same():
     request = {"tensorflow": "1.15", "python": "2.7"}
     without_gpus = changed_node(nvidia={"gpus": [], "listed": None})
     edge = make_host("edge1", ("edge_nodes",), without_gpus, deeplearning_request=request)
@@ -280,7 +276,7 @@ def unlike_hosts() -> list[plan_model.Host]:
     ]
 
 
-def test_hosts_that_share_an_answer_get_the_one_that_each_would_get_alone() -> None:
+def test_hosts_that_share_an_answer_get_the_one_that_each_would_get_alone():
     hosts = unlike_hosts()
     targets = plan.resolved(hosts, {"plain": STACK})
     for host in hosts:
@@ -297,7 +293,7 @@ def gpu_check_digest() -> str:
     return str(plan_.hosts["gpu1"]["digests"]["gpu_check"])
 
 
-def test_a_changed_utility_of_a_program_is_installed_on_hosts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_changed_utility_of_a_program_is_installed_on_hosts(monkeypatch, tmp_path):
     before = gpu_check_digest()
     shutil.copytree(host_code.DIRECTORY, tmp_path / "module_utils")
     monkeypatch.setattr(host_code, "DIRECTORY", tmp_path / "module_utils")
@@ -309,7 +305,7 @@ def test_a_changed_utility_of_a_program_is_installed_on_hosts(monkeypatch: pytes
 
 
 @pytest.mark.parametrize("count", [10, 40])
-def test_hosts_of_one_kind_are_judged_once(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hosts_of_one_kind_are_judged_once(count, monkeypatch):
     judged: list[object] = []
     real = target.judge
     monkeypatch.setattr(target, "judge", lambda *given: judged.append(given) or real(*given))
@@ -319,7 +315,7 @@ def test_hosts_of_one_kind_are_judged_once(count: int, monkeypatch: pytest.Monke
         assert len(judged) == 2 * plans  # the constraints, and the stack that they mean; a new plan asks again
 
 
-def test_a_lock_is_read_once_for_all_hosts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lock_is_read_once_for_all_hosts(monkeypatch):
     target.locked.cache_clear()
     reads: list[object] = []
     real = stacks.read_lock
@@ -328,7 +324,7 @@ def test_a_lock_is_read_once_for_all_hosts(monkeypatch: pytest.MonkeyPatch) -> N
     assert len(reads) == 1
 
 
-def test_what_is_said_of_a_host_does_not_depend_on_an_alike_host_with_more_gpus() -> None:
+def test_what_is_said_of_a_host_does_not_depend_on_an_alike_host_with_more_gpus():
     gpu = {"vendor": "10de", "device": "1db4", "address": "0000:3b:00.0"}
     warnings = []
     for count in (1, 3):
@@ -338,12 +334,12 @@ def test_what_is_said_of_a_host_does_not_depend_on_an_alike_host_with_more_gpus(
     assert any("is for the CPU" in warning for warning in warnings[0])
 
 
-def test_closure_follows_templates_and_stops_at_facts() -> None:
+def test_closure_follows_templates_and_stops_at_facts():
     variables = {"a": "{{ b }}/{{ node.x }}", "b": "{{ c | default('d') }}", "c": 1, "d": 2, "node": 3, "z": "{{ a }}"}
     assert set(plan_digests.closure(["a"], variables)) == {"a", "b", "c", "d"}
 
 
-def test_the_first_python_that_the_host_has_is_taken() -> None:
+def test_the_first_python_that_the_host_has_is_taken():
     request = {"deeplearning_request": "tf2.15-py3-el9"}
     host_target = target.target_for(request, invented_hosts.facts(el9_node("3.9")), ("data_nodes",))
     assert host_target.interpreter == "/usr/bin/python3.9"
@@ -356,21 +352,21 @@ def of_environments(state: dict[str, Any]) -> Callable[[dict[str, Any]], None]:
     )
 
 
-def test_files_that_were_added_to_an_environment_are_reported_and_nothing_is_built() -> None:
+def test_files_that_were_added_to_an_environment_are_reported_and_nothing_is_built():
     contents = {"problem": None, "added": ["lib/python2.7/site-packages/extra.py"]}
     plan_ = plan.make_plan([altered(done(), of_environments(contents))], REPOSITORY)
     assert needs(plan_) == []
     assert any("files were added to the environment" in text and "extra.py" in text for text in plan_.warnings)
 
 
-def test_a_repair_needs_as_much_room_as_an_installation() -> None:
+def test_a_repair_needs_as_much_room_as_an_installation():
     host = altered(done(), lambda found: found.update(disk_free_mb={"/opt": 100}))
     assert plan.make_plan([host], REPOSITORY).problems == []
     damaged_host = altered(host, of_environments({"problem": "files changed since it was sealed: 1 gone (x)"}))
     assert "/opt requires" in plan.make_plan([damaged_host], REPOSITORY).problems[0]
 
 
-def test_hosts_for_which_all_is_the_same_are_one_part_of_the_table() -> None:
+def test_hosts_for_which_all_is_the_same_are_one_part_of_the_table():
     plan_ = plan_model.Plan(hosts={f"data{number}": {} for number in range(301)})
     for number in range(301):
         driver = "535.104.05" if number == 7 else "none"

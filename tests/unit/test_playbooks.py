@@ -1,7 +1,5 @@
 """Playbooks: each one in playbooks/ can be run alone, through the real ansible-playbook, and refuses in one sentence."""
 
-from __future__ import annotations
-
 import functools
 import json
 import re
@@ -45,7 +43,7 @@ def refusal(tmp_path: Path, *options: str, playbook: str = "plan.yml") -> str:
 
 
 @pytest.mark.parametrize("path", PLAN_FIRST, ids=lambda path: path.stem)
-def test_a_playbook_plans_before_it_addresses_hosts(path: Path) -> None:
+def test_a_playbook_plans_before_it_addresses_hosts(path):
     first = yaml.safe_load(path.read_text(encoding="utf-8"))[0]
     assert first["ansible.builtin.import_playbook"] == "preflight.yml"
     # What it says to the plan changes none of the inputs that are refused.
@@ -64,7 +62,7 @@ def layers_of(path: Path) -> list[str]:
 @pytest.mark.parametrize(
     "path", [path for path in PLAYBOOKS if "activate" in layers_of(path)], ids=lambda path: path.stem
 )
-def test_an_environment_is_verified_before_a_host_switches_to_it(path: Path) -> None:
+def test_an_environment_is_verified_before_a_host_switches_to_it(path):
     layers = layers_of(path)
     changes = [index for index, layer in enumerate(layers) if layer in ("gpu", "frameworks", "hadoop")]
     assert max(changes) < layers.index("verify_environment") < layers.index("activate")
@@ -130,7 +128,7 @@ Refused = Callable[[Path], subprocess.CompletedProcess[str]]
 
 
 @pytest.mark.parametrize("path", BEGINNINGS, ids=lambda path: path.stem)
-def test_every_playbook_refuses_wrong_inputs_before_a_task_changes_a_host(path: Path, refused: Refused) -> None:
+def test_every_playbook_refuses_wrong_inputs_before_a_task_changes_a_host(path, refused):
     answer = refused(path)
     assert answer.returncode == 2, answer.stdout + answer.stderr
     output = answer.stdout.replace("data1, cdsw1", "cdsw1, data1")
@@ -142,20 +140,20 @@ def test_every_playbook_refuses_wrong_inputs_before_a_task_changes_a_host(path: 
     assert [word for word in EXCEPTIONS if word in answer.stdout + answer.stderr] == []
 
 
-def test_an_input_of_almost_that_name_is_a_warning_where_no_plan_is_made(refused: Refused) -> None:
+def test_an_input_of_almost_that_name_is_a_warning_where_no_plan_is_made(refused):
     answer = refused(REPOSITORY / "playbooks" / "remove.yml")
     output = " ".join(answer.stderr.split())
     assert "remove_part is not an input of this project and is not used; remove_parts is one." in output
 
 
-def test_a_value_that_needs_the_plan_is_refused_where_none_is_made(refused: Refused) -> None:
+def test_a_value_that_needs_the_plan_is_refused_where_none_is_made(refused):
     """`default('')` took it for no value, and the rollback went to another environment."""
     answer = refused(REPOSITORY / "playbooks" / "rollback.yml")
     assert re.search("data1.*: rollback_to must have a value without a plan", answer.stdout)
 
 
 @pytest.mark.parametrize("playbook", NO_PLAN)
-def test_a_playbook_without_a_plan_checks_every_input_that_it_uses(playbook: str) -> None:
+def test_a_playbook_without_a_plan_checks_every_input_that_it_uses(playbook):
     first = yaml.safe_load((REPOSITORY / "playbooks" / f"{playbook}.yml").read_text(encoding="utf-8"))[0]["tasks"][0]
     checks = first["checked_inputs"]
     known_inputs = inputs.all_inputs(REPOSITORY)
@@ -183,9 +181,7 @@ def test_a_playbook_without_a_plan_checks_every_input_that_it_uses(playbook: str
     ("layer", "concerned"),
     [("upgrade", "needs_nvidia_driver"), ("yarn_gpu", "data_nodes"), ("remove", "data_nodes")],
 )
-def test_the_batch_of_an_upgrade_is_read_from_the_inventory_too(
-    layer: str, concerned: str, command_line: tuple[str, ...], batches: dict[str, int], tmp_path: Path
-) -> None:
+def test_the_batch_of_an_upgrade_is_read_from_the_inventory_too(layer, concerned, command_line, batches, tmp_path):
     """The hosts of the group `other` have no value for it."""
     plays = yaml.safe_load((REPOSITORY / "playbooks" / "layers" / f"{layer}.yml").read_text(encoding="utf-8"))
     (serial,) = {entry["serial"] for entry in plays if "upgrade_batch" in str(entry.get("serial"))}
@@ -207,13 +203,13 @@ def test_the_batch_of_an_upgrade_is_read_from_the_inventory_too(
 
 
 @pytest.mark.parametrize("version", ["driver", "kernel"])
-def test_an_upgrade_takes_the_lock_as_a_run_that_disrupts_its_hosts(version: str) -> None:
+def test_an_upgrade_takes_the_lock_as_a_run_that_disrupts_its_hosts(version):
     plays = yaml.safe_load((REPOSITORY / "playbooks" / f"upgrade_{version}.yml").read_text(encoding="utf-8"))
     locks = [entry["vars"] for entry in plays if entry["ansible.builtin.import_playbook"] == "layers/run_lock.yml"]
     assert locks == [{"run_lock_disrupts": True}]
 
 
-def test_a_playbook_that_is_run_alone_says_what_it_would_do(tmp_path: Path) -> None:
+def test_a_playbook_that_is_run_alone_says_what_it_would_do(tmp_path):
     """Four of them, one after the other: each makes its own plan."""
     playbooks = [REPOSITORY / "playbooks" / name for name in ("frameworks.yml", "hadoop.yml", "mirror.yml")]
     answer = play("gpu.yml", tmp_path, {"build1": "build_hosts"}, *map(str, playbooks), "--check")
@@ -221,7 +217,7 @@ def test_a_playbook_that_is_run_alone_says_what_it_would_do(tmp_path: Path) -> N
     assert answer.stdout.count("PLAN: 1 hosts are as planned; nothing to do.") == 4, answer.stdout
 
 
-def test_a_sites_tasks_beside_the_inventory_are_none_of_it(tmp_path: Path) -> None:
+def test_a_sites_tasks_beside_the_inventory_are_none_of_it(tmp_path):
     (tmp_path / "hosts").write_text("[data_nodes]\ndata1\n", encoding="utf-8")
     for name in ("upgrade_driver_before.yml", "upgrade_driver_after.yml"):
         (tmp_path / name).write_text("- name: Read the site's list\n  ansible.builtin.meta: noop\n", encoding="utf-8")
@@ -230,13 +226,13 @@ def test_a_sites_tasks_beside_the_inventory_are_none_of_it(tmp_path: Path) -> No
     assert "WARNING" not in answer.stderr
 
 
-def test_a_file_for_the_plan_in_no_directory_is_refused_in_a_sentence(tmp_path: Path) -> None:
+def test_a_file_for_the_plan_in_no_directory_is_refused_in_a_sentence(tmp_path):
     path = tmp_path / "missing" / "plan.json"
     output = refusal(tmp_path, "-e", f"preflight_plan_file={path}")
     assert "preflight_plan_file must be a file that the controller can write" in output
 
 
-def test_templates_may_use_hostvars_and_variables_of_the_plan(tmp_path: Path) -> None:
+def test_templates_may_use_hostvars_and_variables_of_the_plan(tmp_path):
     values = {
         "address": "192.0.2.1",
         "mirror_url": "http://{{ hostvars[groups['build_hosts'][0]]['address'] }}:8900",
@@ -248,7 +244,7 @@ def test_templates_may_use_hostvars_and_variables_of_the_plan(tmp_path: Path) ->
     assert 'build2: verify_python must be a version of Python in quotes, such as "3.6", but is {}' in answer.stdout
 
 
-def test_an_ansible_without_this_projects_package_is_told_what_to_install() -> None:
+def test_an_ansible_without_this_projects_package_is_told_what_to_install():
     program = "import runpy, sys; sys.modules['hadoop_dl'] = None; runpy.run_path('plugins/action/host_facts.py')"
     probe = subprocess.run([sys.executable, "-c", program], cwd=REPOSITORY, capture_output=True, text=True, check=False)
     assert probe.returncode == 1
@@ -257,14 +253,14 @@ def test_an_ansible_without_this_projects_package_is_told_what_to_install() -> N
     assert "pip install --editable" in message
 
 
-def test_an_action_that_refuses_prints_its_sentence_alone() -> None:
+def test_an_action_that_refuses_prints_its_sentence_alone():
     answer = run("ansible", "-i", "localhost,", "-c", "local", "-m", "verified_file", "localhost")
     assert answer.returncode == 2
     assert "verified_file needs " in answer.stdout
     assert "xception" not in answer.stdout + answer.stderr
 
 
-def test_values_that_no_file_of_settings_can_hold_are_refused_like_others(tmp_path: Path) -> None:
+def test_values_that_no_file_of_settings_can_hold_are_refused_like_others(tmp_path):
     """Dates as keys, expressions that raise, a vault without its password: what YAML and Jinja allow and JSON does not."""
     (tmp_path / "group_vars").mkdir()
     (tmp_path / "group_vars" / "all.yml").write_text(
@@ -291,14 +287,12 @@ def test_values_that_no_file_of_settings_can_hold_are_refused_like_others(tmp_pa
         ('{"preflight_node": {"facts": "x"}}', ["preflight_node"]),
     ],
 )
-def test_variables_that_the_playbooks_make_are_refused_on_the_command_line(
-    value: str, names: list[str], tmp_path: Path
-) -> None:
+def test_variables_that_the_playbooks_make_are_refused_on_the_command_line(value, names, tmp_path):
     output = refusal(tmp_path, "-e", value)
     assert [name for name in names if f"{name} is not an input and must not be set" not in output] == [], output
 
 
-def test_verify_compares_every_byte_of_the_environment_and_site_does_not() -> None:
+def test_verify_compares_every_byte_of_the_environment_and_site_does_not():
     """Half a minute on each host: too long for every run, and the only way to see a bit that a disk lost."""
 
     def compares(playbook: str) -> bool:
@@ -311,7 +305,7 @@ def test_verify_compares_every_byte_of_the_environment_and_site_does_not() -> No
     assert [path.name for path in PLAYBOOKS if compares(path.name)] == ["verify.yml"]
 
 
-def test_no_path_of_an_include_is_read_as_options() -> None:
+def test_no_path_of_an_include_is_read_as_options():
     """Ansible takes `name=value` in the short form for an option, also in a template's comparison, and only a run shows it."""
     for path in sorted(REPOSITORY.glob("roles/*/tasks/*.yml")):
         for task in tasks_in(path):
@@ -320,7 +314,7 @@ def test_no_path_of_an_include_is_read_as_options() -> None:
                     assert set(ModuleArgsParser(task).parse()[1]) == {"_raw_params"}, (path.name, task[action])
 
 
-def test_mirror_prune_names_what_stacks_need_that_are_not_planned(tmp_path: Path) -> None:
+def test_mirror_prune_names_what_stacks_need_that_are_not_planned(tmp_path):
     variables = {"plan": {"mirror_environments": [["tf1.15-cpu-py27-el7", "2.7"]]}}
     template = "{{ mirror_superfluous | map(attribute='name') | join(' ') }} END {{ mirror_artifacts | map(attribute='name') | join(' ') }}"
     prunes: dict[str, dict[str, str]] = {"yes": {"mirror_prune": "true"}, "no": {"mirror_prune": "false"}, "unset": {}}
@@ -350,7 +344,7 @@ def private_variables(path: Path) -> tuple[set[str], set[str]]:
     return set(READ.findall(text)), set(SET.findall(text))
 
 
-def test_every_private_variable_that_is_read_is_set_somewhere() -> None:
+def test_every_private_variable_that_is_read_is_set_somewhere():
     """Also in scenarios that run rarely: a name that a role gave up would be found by make test-long alone."""
     folders = ("roles", "playbooks", "molecule")
     files = [
@@ -363,7 +357,7 @@ def test_every_private_variable_that_is_read_is_set_somewhere() -> None:
 
 
 @pytest.mark.parametrize("role", sorted(path.name for path in (REPOSITORY / "roles").iterdir()))
-def test_no_result_of_a_task_has_the_name_of_a_variable(role: str) -> None:
+def test_no_result_of_a_task_has_the_name_of_a_variable(role):
     """Whoever asks for the variable after the task would get the task's result."""
 
     def texts(*folders: str) -> list[str]:

@@ -28,7 +28,7 @@ def run(*command: str, **options: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False, **options)  # type: ignore[call-overload, no-any-return]
 
 
-def test_every_program_that_a_role_installs_is_one_that_the_plan_knows() -> None:
+def test_every_program_that_a_role_installs_is_one_that_the_plan_knows():
     """The plan's digests are of what programs.directories finds."""
     installed = {
         path.parents[1] / "files" / re.sub(r"^.*/files/", "", str(task["host_program"]["source"]))
@@ -41,14 +41,14 @@ def test_every_program_that_a_role_installs_is_one_that_the_plan_knows() -> None
 
 
 @pytest.mark.parametrize("launcher", ["", "sh"])
-def test_it_finds_its_python_and_refuses_misuse(gpu_check: Path, launcher: str) -> None:
+def test_it_finds_its_python_and_refuses_misuse(gpu_check, launcher):
     completed = run(*filter(None, [launcher]), str(gpu_check), "--nonsense")
     assert completed.returncode == 2
     assert "gpu-check does not know --nonsense." in completed.stderr
 
 
 @pytest.mark.parametrize("how", ["by path", "by a relative name", "by another Python"])
-def test_nothing_is_imported_from_where_the_caller_is(gpu_check: Path, tmp_path: Path, how: str) -> None:
+def test_nothing_is_imported_from_where_the_caller_is(gpu_check, tmp_path, how):
     """Root may call it in a directory that somebody else writes to."""
     for name in ("json.py", "ansible.py", "gpu_check.py", "ctypes.py", "tensorflow.py"):
         (tmp_path / name).write_text("raise SystemExit('the wrong file was imported')\n", encoding="utf-8")
@@ -63,7 +63,7 @@ def test_nothing_is_imported_from_where_the_caller_is(gpu_check: Path, tmp_path:
     assert [result["name"] for result in json.loads(completed.stdout)] == ["xid"]
 
 
-def test_the_product_is_asked_of_a_python_that_imports_nothing_from_there(gpu_check: Path, tmp_path: Path) -> None:
+def test_the_product_is_asked_of_a_python_that_imports_nothing_from_there(gpu_check, tmp_path):
     """The environment's Python says where it runs, and what it was told."""
     from gpu_check.compute import tensorflow
     from gpu_check.host import Host

@@ -1,7 +1,5 @@
 """What a role would refuse later is refused by the plan: files on the controller, paths and accounts on hosts, the mirror's port, groups."""
 
-from __future__ import annotations
-
 import json
 import os
 import pwd
@@ -47,12 +45,12 @@ def problems(*hosts: plan_model.Host) -> list[str]:
         ("mirror_package_sets", [{"name": "x", "packages": ["y"], "repositories": {"http://x/y": "/nowhere/k.asc"}}]),
     ],
 )
-def test_a_file_that_the_controller_lacks_is_refused(name: str, value: Any) -> None:
+def test_a_file_that_the_controller_lacks_is_refused(name, value):
     (problem,) = problems(make_host(**{name: value}))
     assert problem.startswith(f"data1: {name} must name a file on the controller, but there is no ")
 
 
-def test_files_that_the_controller_has_and_addresses_are_accepted() -> None:
+def test_files_that_the_controller_has_and_addresses_are_accepted():
     archive = {"file": "https://example.com/x.tgz", "sha256": "0" * 64}
     assert problems(make_host(cuda_repository_key=KEY, mirror_files={"x.tgz": archive}, mirror_ca="/etc/ca.pem")) == []
 
@@ -66,7 +64,7 @@ def test_files_that_the_controller_has_and_addresses_are_accepted() -> None:
         (("build_hosts",), "nvidia_driver_signing_certificate", {"nvidia": {**changed_node()["nvidia"], **GPUS}}),
     ],
 )
-def test_a_path_that_the_host_lacks_is_refused(groups: tuple[str, ...], name: str, node: dict[str, Any]) -> None:
+def test_a_path_that_the_host_lacks_is_refused(groups, name, node):
     answer = {**named({"/opt/x": False}), **node}
     refusals = [text for text in problems(make_host(groups=groups, node=answer, **{name: "/opt/x"})) if name in text]
     assert refusals == [
@@ -78,7 +76,7 @@ def test_a_path_that_the_host_lacks_is_refused(groups: tuple[str, ...], name: st
         )
 
 
-def test_a_path_of_other_hosts_is_not_missing_here() -> None:
+def test_a_path_of_other_hosts_is_not_missing_here():
     """group_vars/all has the client's home, and the mirror's host has no Hadoop."""
     host = make_host("mirror1", ("mirror_host",), named({"/opt/x": False}), hadoop_client_hadoop_home="/opt/x")
     assert problems(host) == []
@@ -94,7 +92,7 @@ def test_a_path_of_other_hosts_is_not_missing_here() -> None:
         (None, False),
     ],
 )
-def test_an_account_of_the_system_is_refused_unless_the_role_made_it(account: Any, refused: bool) -> None:
+def test_an_account_of_the_system_is_refused_unless_the_role_made_it(account, refused):
     host = make_host(groups=("build_hosts",), node=named(someone=account), tensorflow_build_user="someone")
     account_problems = [problem for problem in problems(host) if "tensorflow_build_user" in problem]
     assert bool(account_problems) is refused
@@ -114,7 +112,7 @@ def test_an_account_of_the_system_is_refused_unless_the_role_made_it(account: An
         ({"mirror_tls_certificate": KEY, "mirror_tls_key": KEY}, "begins with https:// if mirror_tls_certificate"),
     ],
 )
-def test_the_mirror_serves_at_its_address(variables: dict[str, Any], words: str) -> None:
+def test_the_mirror_serves_at_its_address(variables, words):
     address_problems = problems(make_host("mirror1", ("mirror_host",), **variables))
     assert [problem for problem in address_problems if words not in problem] == []
     assert len(address_problems) == bool(words)
@@ -133,12 +131,12 @@ def test_the_mirror_serves_at_its_address(variables: dict[str, Any], words: str)
         ({"cdsw_engine_version": "1"}, ""),
     ],
 )
-def test_an_engine_that_cannot_be_built_is_refused_with_its_input(variables: dict[str, Any], words: str) -> None:
+def test_an_engine_that_cannot_be_built_is_refused_with_its_input(variables, words):
     engine_problems = problems(make_host(), make_host("engine1", ("cdsw_engine_host",), **{**ENGINE, **variables}))
     assert any(words in problem for problem in engine_problems) if words else engine_problems == []
 
 
-def test_a_group_that_is_nearly_one_of_ours_is_refused() -> None:
+def test_a_group_that_is_nearly_one_of_ours_is_refused():
     hosts = [make_host(), make_host("edge1", ("edgenodes", "rack4"))]
     (problem,) = problems(*hosts)
     assert problem.startswith("edge1: it must be in one of the groups mirror_host, data_nodes")
@@ -147,7 +145,7 @@ def test_a_group_that_is_nearly_one_of_ours_is_refused() -> None:
         assert problems(make_host(), make_host("edge1", groups)) == []
 
 
-def test_environments_without_a_mirror_host_are_refused() -> None:
+def test_environments_without_a_mirror_host_are_refused():
     hosts = [make_host(), make_host("data2", mirror_mode="external"), make_host("build1", ("build_hosts",))]
     (problem,) = mirror_problems(hosts, [])
     assert problem.startswith("data1: its environment comes from the mirror, but no host is in the group mirror_host.")
@@ -155,7 +153,7 @@ def test_environments_without_a_mirror_host_are_refused() -> None:
 
 
 @pytest.mark.parametrize("script", [host_script.reader, host_script.report_reader], ids=["plan", "report"])
-def test_a_host_is_asked_for_the_paths_and_accounts_that_its_inputs_name(script: Any, tmp_path: Path) -> None:
+def test_a_host_is_asked_for_the_paths_and_accounts_that_its_inputs_name(script, tmp_path):
     account = pwd.getpwuid(os.getuid())
     (tmp_path / "jars").mkdir()
     (tmp_path / "jars" / "spark-core_2.11-2.4.0-cdh6.3.4.jar").touch()
@@ -171,7 +169,7 @@ def test_a_host_is_asked_for_the_paths_and_accounts_that_its_inputs_name(script:
     }
 
 
-def test_the_paths_of_a_host_are_its_own_values_of_its_inputs(tmp_path: Path) -> None:
+def test_the_paths_of_a_host_are_its_own_values_of_its_inputs(tmp_path):
     local = "ansible_connection=local ansible_become=false ansible_python_interpreter=auto_silent"
     (tmp_path / "hosts").write_text(f"[data_nodes]\ndata1 {local} place={tmp_path}\n", encoding="utf-8")
     values = {
@@ -188,18 +186,18 @@ def test_the_paths_of_a_host_are_its_own_values_of_its_inputs(tmp_path: Path) ->
     assert "nobody-at-all: null" in answer.stdout
 
 
-def test_a_file_below_the_operators_home_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_file_below_the_operators_home_is_found(monkeypatch, tmp_path):
     """Ansible expands it, too."""
     monkeypatch.setenv("HOME", str(tmp_path))
     (tmp_path / "key.pem").write_text("x", encoding="utf-8")
     assert [path.is_file() for path in requirements.places("~/key.pem", tmp_path)] == [True]
 
 
-def test_an_address_that_needs_the_plan_is_not_compared_yet() -> None:
+def test_an_address_that_needs_the_plan_is_not_compared_yet():
     assert not list(requirements.served_elsewhere({"mirror_url": "http://{{ stack.name }}:8900"}))
 
 
-def test_one_machine_under_two_names_is_refused() -> None:
+def test_one_machine_under_two_names_is_refused():
     """It would be two hosts of a batch, with two locks of one file."""
     hosts = [make_host("data1", ansible_host="10.0.0.1"), make_host("data2", ansible_host="10.0.0.1")]
     words = "Each machine must have one name in the inventory, but data1 and data2 have the same address (10.0.0.1). Remove all names but one."
@@ -207,7 +205,7 @@ def test_one_machine_under_two_names_is_refused() -> None:
     assert problems(make_host("data1", ansible_host="h"), make_host("data2", ansible_host="h", ansible_port=2222)) == []
 
 
-def test_a_batch_that_differs_between_hosts_is_refused() -> None:
+def test_a_batch_that_differs_between_hosts_is_refused():
     (problem,) = problems(make_host("data1", upgrade_batch=1), make_host("data2", upgrade_batch="50%"))
     assert problem.startswith("upgrade_batch must be the same for all hosts, but is 1 and 50%.")
 
@@ -216,7 +214,7 @@ def test_a_batch_that_differs_between_hosts_is_refused() -> None:
     ("url", "other"),
     [("http://mirror2:8900", "mirror2"), ("http://10.0.0.2:8900/", "mirror2"), ("http://cdn:8900", "")],
 )
-def test_a_mirror_at_the_address_of_another_host_is_refused(url: str, other: str) -> None:
+def test_a_mirror_at_the_address_of_another_host_is_refused(url, other):
     """mirror1 would be filled, and mirror2 asked. The name service may have other names of mirror1."""
     mirror = make_host("mirror1", ("mirror_host",), mirror_url=url)
     found = problems(mirror, make_host("mirror2", ("edge_nodes",), mirror_url=url, ansible_host="10.0.0.2"))

@@ -1,7 +1,5 @@
 """All hosts go back to an earlier environment, or none: playbooks/rollback.yml with the real ansible-playbook; the hosts are directories."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Root imports no wheel: each place that can start an environment's Python, or a program that does, says as whom. A new one must be named here."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 
@@ -33,7 +31,7 @@ PLACES = {
 }
 
 
-def test_root_imports_no_wheel_in_any_playbook() -> None:
+def test_root_imports_no_wheel_in_any_playbook():
     files = [
         path
         for top in ("plugins", "roles", "playbooks")

@@ -1,7 +1,5 @@
 """One run at a time changes a host: layers/run_lock.yml with the real ansible-playbook; the hosts are directories."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -93,7 +91,7 @@ def locked(site: Path) -> list[str]:
     return list(records(site))
 
 
-def test_a_run_has_its_hosts_until_it_ends(site: Path) -> None:
+def test_a_run_has_its_hosts_until_it_ends(site):
     code, output = run(site, "-v", "-e", json.dumps({"ask": "stat -c 'mode %a ' {{ environment_root }}/.run.json"}))
     assert code == 0, output
     text = (site / "data1" / "seen").read_text(encoding="utf-8")
@@ -105,7 +103,7 @@ def test_a_run_has_its_hosts_until_it_ends(site: Path) -> None:
     assert "mode 600" in output, output
 
 
-def test_a_run_that_leaves_nothing_on_a_host_leaves_no_directory_for_its_lock(site: Path) -> None:
+def test_a_run_that_leaves_nothing_on_a_host_leaves_no_directory_for_its_lock(site):
     (site / "change.yml").write_text(PLAYS + LOCK + REMOVE + UNLOCK, encoding="utf-8")
     code, output = run(site)
     assert code == 0, output
@@ -113,7 +111,7 @@ def test_a_run_that_leaves_nothing_on_a_host_leaves_no_directory_for_its_lock(si
     assert not (site / "data2").exists()
 
 
-def test_hosts_of_other_runs_are_refused_and_taken_over_on_request_only(site: Path) -> None:
+def test_hosts_of_other_runs_are_refused_and_taken_over_on_request_only(site):
     torn_records = {"empty": "", "cut": "{", "list": "[]", "nobody": '{"id": null}'}
     alice = {"lives": "20", "old": "20", "elsewhere": "20", "clock": "1970"}
     with_hosts(site, "free", *alice, *torn_records)
@@ -140,7 +138,7 @@ def test_hosts_of_other_runs_are_refused_and_taken_over_on_request_only(site: Pa
     assert len(re.findall("is taken over: as requested[.]", output)) >= len(alice)
 
 
-def test_the_locks_of_runs_that_have_ended_here_are_taken_over(site: Path) -> None:
+def test_the_locks_of_runs_that_have_ended_here_are_taken_over(site):
     pid = ended()
     with_hosts(site, "ended", "number")
     other_run(site, "ended", pid)
@@ -153,13 +151,13 @@ def test_the_locks_of_runs_that_have_ended_here_are_taken_over(site: Path) -> No
 
 
 @pytest.mark.parametrize("changes", [{"machine": ""}, {"machine": "another"}, {"pid": 1, "who": "alice"}])
-def test_of_a_run_elsewhere_or_of_an_earlier_release_nothing_is_known(changes: dict[str, Any]) -> None:
+def test_of_a_run_elsewhere_or_of_an_earlier_release_nothing_is_known(changes):
     record = changes if "who" in changes else {**record_of(ended()), **changes}
     assert not runs.has_ended(record)
     assert runs.has_ended({**record_of(ended()), "pid": "many"}), "a torn one of this machine"
 
 
-def test_text_of_a_lock_does_not_move_the_cursor() -> None:
+def test_text_of_a_lock_does_not_move_the_cursor():
     text = runs.told({"who": "a\x1b[2Jlice\n", "playbook": "x" * 999, "controller": 5, "since": None, "pid": "1"})
     assert text.isprintable()
     assert len(text) < 400
@@ -171,7 +169,7 @@ def fails(site: Path, *options: str) -> str:
     return output
 
 
-def test_a_run_that_skips_parts_has_its_hosts_and_leaves_no_lock_if_it_fails_on_all_of_them(site: Path) -> None:
+def test_a_run_that_skips_parts_has_its_hosts_and_leaves_no_lock_if_it_fails_on_all_of_them(site):
     options = ("--skip-tags", "verify,environment")
     code, output = run(site, *options)
     assert code == 0, output
@@ -180,7 +178,7 @@ def test_a_run_that_skips_parts_has_its_hosts_and_leaves_no_lock_if_it_fails_on_
     assert locked(site) == []
 
 
-def test_a_run_takes_the_hosts_that_need_one_of_its_parts(site: Path) -> None:
+def test_a_run_takes_the_hosts_that_need_one_of_its_parts(site):
     layers = "".join(f"- ansible.builtin.import_playbook: {LAYERS}/{name}.yml\n" for name in ("run_lock", "run_unlock"))
     (site / "change.yml").write_text(layers, encoding="utf-8")
     inventory = yaml.safe_load((site / "hosts.yml").read_text(encoding="utf-8"))
@@ -200,14 +198,14 @@ def test_a_run_takes_the_hosts_that_need_one_of_its_parts(site: Path) -> None:
         assert re.findall(r"(data\d) +: ok=", output) == list(hosts), output
 
 
-def test_a_run_without_the_callback_takes_no_host_and_names_the_setting(site: Path) -> None:
+def test_a_run_without_the_callback_takes_no_host_and_names_the_setting(site):
     code, output = run(site, ANSIBLE_CALLBACK_PLUGINS=str(site / "none"))
     assert code == 2, output
     assert f"Add {CALLBACK.parent} to callback_plugins in ansible.cfg" in output
     assert locked(site) == []
 
 
-def test_the_playbooks_have_the_callback_also_where_another_setting_names_others(site: Path) -> None:
+def test_the_playbooks_have_the_callback_also_where_another_setting_names_others(site):
     """ansible-runner sets this variable. Ansible loads a plugin that it finds twice once."""
     shutil.copytree(REPOSITORY / "playbooks", site / "playbooks", symlinks=True)
     (site / "plugins").symlink_to(REPOSITORY / "plugins")
@@ -223,7 +221,7 @@ def test_the_playbooks_have_the_callback_also_where_another_setting_names_others
     assert len(loads) == 1, loads
 
 
-def test_a_host_that_is_lost_while_it_is_taken_may_have_the_lock() -> None:
+def test_a_host_that_is_lost_while_it_is_taken_may_have_the_lock():
     callback = python_files.load(CALLBACK).CallbackModule()
     result = mock.Mock(_task=mock.Mock(action="run_lock"))
     result._host.get_name.return_value = "data1"
@@ -231,14 +229,14 @@ def test_a_host_that_is_lost_while_it_is_taken_may_have_the_lock() -> None:
     assert callback.held == {"data1"}
 
 
-def test_a_run_that_ends_at_a_fatal_error_leaves_no_lock(site: Path) -> None:
+def test_a_run_that_ends_at_a_fatal_error_leaves_no_lock(site):
     play = CHANGE.replace("  tasks:", "  any_errors_fatal: true\n  tasks:")
     (site / "change.yml").write_text(LOCK + play + UNLOCK, encoding="utf-8")
     fails(site, "-e", json.dumps({"ask": "false"}))
     assert locked(site) == []
 
 
-def test_a_host_that_keeps_the_lock_of_a_run_that_failed_is_named(site: Path) -> None:
+def test_a_host_that_keeps_the_lock_of_a_run_that_failed_is_named(site):
     command = "sh -c 'cd {{ environment_root }} && rm .lock && mkdir .lock'"
     output = fails(site, "-e", json.dumps({"ask": command}))
     words = "The locks of this run could not be released on data1. The next run from this machine takes them over"
@@ -246,7 +244,7 @@ def test_a_host_that_keeps_the_lock_of_a_run_that_failed_is_named(site: Path) ->
     assert locked(site) == ["data1"]
 
 
-def test_check_mode_takes_no_host(site: Path) -> None:
+def test_check_mode_takes_no_host(site):
     other_run(site, "data2", os.getpid())
     (site / "change.yml").write_text(LOCK, encoding="utf-8")
     code, output = run(site, "--check")
@@ -254,7 +252,7 @@ def test_check_mode_takes_no_host(site: Path) -> None:
     assert not (site / "data1").exists()
 
 
-def test_a_playbook_that_ends_what_runs_on_a_host_refuses_the_controller(site: Path) -> None:
+def test_a_playbook_that_ends_what_runs_on_a_host_refuses_the_controller(site):
     code, output = run(site, "-e", '{"disrupts": true}')
     assert code == 2, output
     assert "is the machine that runs Ansible. No host was changed." in output
@@ -277,14 +275,14 @@ PLAYBOOKS = sorted(path.stem for path in (REPOSITORY / "playbooks").glob("*.yml"
 CHANGING = [name for name in PLAYBOOKS if any(layer.startswith("layers/") for layer in imports(name))]
 
 
-def test_playbooks_without_a_layer_only_read() -> None:
+def test_playbooks_without_a_layer_only_read():
     """But for bootstrap_ssh, which comes before a host can be locked, and adds a line to its login's own file."""
     reading = {"accept_gpus", "plan", "preflight", "report", "verify"}
     assert set(PLAYBOOKS) - set(CHANGING) <= {*reading, "bootstrap_ssh"}
 
 
 @pytest.mark.parametrize("name", CHANGING)
-def test_every_playbook_that_changes_hosts_takes_them_first_and_releases_them_last(name: str) -> None:
+def test_every_playbook_that_changes_hosts_takes_them_first_and_releases_them_last(name):
     imported = imports(name)
     take_index, release_index = (
         imported.index(layer) for layer in ("layers/run_lock.yml", RELEASING.get(name, "layers/run_unlock.yml"))
@@ -293,7 +291,7 @@ def test_every_playbook_that_changes_hosts_takes_them_first_and_releases_them_la
     assert all(take_index <= index <= release_index for index in changing if imported[index] not in ASKING)
 
 
-def test_no_task_of_the_lock_waits_longer_than_a_minute() -> None:
+def test_no_task_of_the_lock_waits_longer_than_a_minute():
     tasks = [task for path in LAYERS.glob("*.yml") for task in tasks_in(path)]
     limits = [task.get("timeout", 0) for task in tasks if "run_lock" in task]
     assert len(limits) >= 4

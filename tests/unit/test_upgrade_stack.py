@@ -1,7 +1,5 @@
 """Another stack, hosts that are directories: what is shown and asked. The real ansible-playbook runs the layers of upgrade_stack.yml."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

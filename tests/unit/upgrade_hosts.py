@@ -1,7 +1,5 @@
 """Hosts that are directories and get another stack. The conftest.py of tests/unit and of tests/long offer the fixture."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from pathlib import Path

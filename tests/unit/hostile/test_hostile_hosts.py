@@ -3,8 +3,6 @@
 Ansible connects to all hosts through ssh_stand_in.py. Every run has honest hosts and a hostile one for each attack.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -250,7 +248,7 @@ def site(tmp_path: Path) -> Site:
     return Site(tmp_path)
 
 
-def test_every_host_is_a_row_of_the_report_and_hostile_ones_are_no_more(site: Site) -> None:
+def test_every_host_is_a_row_of_the_report_and_hostile_ones_are_no_more(site):
     site.inventory(ssh_stand_in.ATTACKS)
     code, output = site.run("report.yml")
     rows = {
@@ -260,7 +258,7 @@ def test_every_host_is_a_row_of_the_report_and_hostile_ones_are_no_more(site: Si
     assert {rows[host]["state"] for host in HONEST} <= {"drift", "as planned"}, output
 
 
-def test_the_plan_names_hostile_hosts_and_is_made_for_all_others(site: Site) -> None:
+def test_the_plan_names_hostile_hosts_and_is_made_for_all_others(site):
     of_ansible = {
         "terminal",
         "printed",
@@ -277,7 +275,7 @@ def test_the_plan_names_hostile_hosts_and_is_made_for_all_others(site: Site) -> 
 
 
 @pytest.mark.parametrize("playbook", [name for name in PLAYBOOKS if name not in ASK_NOTHING])
-def test_a_host_that_turns_hostile_after_the_plan_reaches_nothing_beyond_itself(site: Site, playbook: str) -> None:
+def test_a_host_that_turns_hostile_after_the_plan_reaches_nothing_beyond_itself(site, playbook):
     """The readers' questions are answered as on any host, so that the plays come to theirs. A lock that is not taken would end all of them."""
     site.inventory(("keys", "templates", "broken"), **FACTS.get(playbook, {}))
     questions = ("facts", "report", *(["run_lock"] if playbook != "frameworks.yml" else []))
@@ -288,7 +286,7 @@ def test_a_host_that_turns_hostile_after_the_plan_reaches_nothing_beyond_itself(
 
 
 @pytest.mark.parametrize("playbook", ["rollback.yml", "frameworks.yml", "remove.yml"])
-def test_a_host_moves_no_cursor_whatever_ansible_itself_prints_of_it(site: Site, playbook: str) -> None:
+def test_a_host_moves_no_cursor_whatever_ansible_itself_prints_of_it(site, playbook):
     """Failures with their exceptions, warnings, deprecations, diffs, and what follows the answer."""
     site.inventory(["terminal", "printed"])
     spared = ("facts", "report", "run_lock")
@@ -304,7 +302,7 @@ def shown(output: str) -> str:
 
 
 @pytest.mark.parametrize("taken_over", [False, True])
-def test_a_host_that_refuses_its_lock_is_named_with_the_way_to_leave_it_out(site: Site, taken_over: bool) -> None:
+def test_a_host_that_refuses_its_lock_is_named_with_the_way_to_leave_it_out(site, taken_over):
     site.inventory(["keys"])
     MODULES["run_lock"] = {**(honest := MODULES["run_lock"]), "holder": {"id": "f" * 32, "who": "x", "pid": 1}}
     try:
@@ -314,7 +312,7 @@ def test_a_host_that_refuses_its_lock_is_named_with_the_way_to_leave_it_out(site
     assert re.search(r"leave it out: --limit '!data1'", shown(output)), output
 
 
-def test_a_host_that_refuses_its_rollback_is_named_with_the_way_to_leave_it_out(site: Site) -> None:
+def test_a_host_that_refuses_its_rollback_is_named_with_the_way_to_leave_it_out(site):
     """An emergency rollback of the others must be one option away."""
     site.inventory([])
     MODULES["environment_earlier_info"] = {**EARLIER, "problem": "no"}
@@ -325,7 +323,7 @@ def test_a_host_that_refuses_its_rollback_is_named_with_the_way_to_leave_it_out(
     assert "To go back without these hosts, add --limit 'all:!data1:!data2:!edge1'" in shown(output), output
 
 
-def test_a_measurement_names_hostile_hosts_and_measures_the_others(site: Site) -> None:
+def test_a_measurement_names_hostile_hosts_and_measures_the_others(site):
     """The row is of what honest hosts measured. Texts of another kind may be anything; what counts is typed."""
     site.inventory(ssh_stand_in.ATTACKS)
     code, output = site.run("accept_gpus.yml")
@@ -336,13 +334,13 @@ def test_a_measurement_names_hostile_hosts_and_measures_the_others(site: Site) -
     assert not re.search(r"^  (data1|data2|edge1): ", output, re.MULTILINE), output
 
 
-def test_the_first_playbook_is_the_one_of_the_directory() -> None:
+def test_the_first_playbook_is_the_one_of_the_directory():
     [play] = yaml.safe_load((REPOSITORY / "site.yml").read_text(encoding="utf-8"))
     assert play["ansible.builtin.import_playbook"] == "playbooks/site.yml"
 
 
 @pytest.mark.parametrize("attack", ["broken", "printed"])
-def test_an_answer_is_no_template_in_a_play_that_reads_it(site: Site, attack: str) -> None:
+def test_an_answer_is_no_template_in_a_play_that_reads_it(site, attack):
     """Also in a site's own play: ansible-core 2.16 would evaluate the text of a broken connection."""
     site.inventory([attack])
     ask = {"ansible.builtin.stat": {"path": "/"}, "ignore_unreachable": True}

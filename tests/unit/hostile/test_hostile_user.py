@@ -3,13 +3,10 @@
 What she answers through YARN is in test_hostile_yarn.py; owners and bytes of one place are tested beside the program that reads it.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import ansible_programs
 import deeplearning_edge
@@ -123,9 +120,7 @@ OF_TFOS = {
 
 
 @pytest.mark.parametrize("python", HOST_PYTHONS)
-def test_what_is_planted_where_tfos_submit_starts_is_not_run(
-    host: SimpleNamespace, mallory: Mallory, python: str
-) -> None:
+def test_what_is_planted_where_tfos_submit_starts_is_not_run(host, mallory, python):
     for name, words in OF_TFOS.items():
         arguments = [str(host.script) if word == "SCRIPT" else word for word in words]
         options = [] if name == "help" else ["--root", str(host.root)]
@@ -152,9 +147,7 @@ OF_DEEPLEARNING = {
 
 
 @pytest.mark.parametrize("name", OF_DEEPLEARNING)
-def test_what_is_planted_where_deeplearning_starts_is_not_run(
-    edge: SimpleNamespace, mallory: Mallory, tmp_path: Path, name: str
-) -> None:
+def test_what_is_planted_where_deeplearning_starts_is_not_run(edge, mallory, tmp_path, name):
     script = tmp_path / "train.py"
     script.write_text("import json, tempfile\nprint('trained')\n")
     words = [word.replace("SCRIPT", str(script)).replace("HOME", str(tmp_path)) for word in OF_DEEPLEARNING[name]]
@@ -167,7 +160,7 @@ def test_what_is_planted_where_deeplearning_starts_is_not_run(
 @pytest.mark.parametrize(
     "example", sorted((ansible_programs.REPOSITORY / "examples").glob("*/run.sh")), ids=lambda path: path.parent.name
 )
-def test_what_is_planted_where_an_example_starts_is_not_run(mallory: Mallory, tmp_path: Path, example: Path) -> None:
+def test_what_is_planted_where_an_example_starts_is_not_run(mallory, tmp_path, example):
     for name in ("tfos-submit", "spark-submit", "spark-shell"):
         executable(mallory.directory / name, f"#!/bin/sh\necho {name} >> {mallory.marker}\n")
     completed = visit(mallory, tmp_path, "/bin/sh", str(example))
@@ -176,7 +169,7 @@ def test_what_is_planted_where_an_example_starts_is_not_run(mallory: Mallory, tm
     )  # nothing of ours is installed here
 
 
-def test_every_program_of_users_meets_the_hostile_user() -> None:
+def test_every_program_of_users_meets_the_hostile_user():
     from deeplearning_command import cli
     from tfos_submit.options import COMMANDS
 
