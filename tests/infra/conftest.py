@@ -38,8 +38,7 @@ def written_expectations() -> dict[str, dict[str, Any]]:
     path = os.environ.get("VERIFY_EXPECTATIONS")
     if not path:
         return {}
-    expectations: dict[str, dict[str, Any]] = json.loads(Path(path).read_text(encoding="utf-8"))
-    return expectations
+    return json.loads(Path(path).read_text(encoding="utf-8"))
 
 
 @cache
@@ -60,8 +59,7 @@ def expectation(host: Any) -> dict[str, Any]:
 
 
 def host_name(host: Any) -> str:
-    name: str = getattr(host.backend, "host", "") or host.backend.get_pytest_id().rpartition("://")[2]
-    return name
+    return getattr(host.backend, "host", "") or host.backend.get_pytest_id().rpartition("://")[2]
 
 
 def asked(item: pytest.Item) -> bool:
@@ -185,7 +183,6 @@ def inside(answers: dict[str, Any]) -> Callable[[str], dict[str, Any]]:
     """An answer of the environment's own Python: {"value", "error"}."""
 
     def inside(name: str) -> dict[str, Any]:
-        answer: dict[str, Any] = answers["inside"].get(name, answers["unanswered"])
-        return answer
+        return answers["inside"].get(name, answers["unanswered"])
 
     return inside

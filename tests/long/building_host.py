@@ -65,8 +65,7 @@ class Site:
 
     def record(self, release: Release) -> dict[str, Any]:
         path = self.directory / "stacks/built" / f"{release.stack}.json"
-        content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        return content
+        return json.loads(path.read_text(encoding="utf-8"))
 
     def shell(self, command: str, *, check: bool = True) -> str:
         return nodes.execute(self.node, "sh", "-c", command, check=check)

@@ -43,8 +43,7 @@ def _cluster_of_its_own() -> Iterator[None]:
 
 def record() -> dict[str, Any]:
     path = CLUSTER.inventory / "stacks/built" / f"{RELEASE.stack}.json"
-    content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return content
+    return json.loads(path.read_text(encoding="utf-8"))
 
 
 def test_a_job_on_yarn_runs_with_it_and_reads_hdfs():

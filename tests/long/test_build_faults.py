@@ -64,8 +64,7 @@ class Faulty(Site):
 
     def started(self) -> dict[str, Any]:
         """The build that was started last: its key, and the process that drives it."""
-        build: dict[str, Any] = json.loads(self.shell(f"cat {ROOT}/running.json"))
-        return build
+        return json.loads(self.shell(f"cat {ROOT}/running.json"))
 
     def key(self) -> str:
         return str(self.started()["key"])

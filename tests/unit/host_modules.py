@@ -28,8 +28,7 @@ def answer(process: subprocess.Popen[str], seconds: float = 60) -> dict[str, Any
     output, _ = process.communicate(timeout=seconds)
     lines = [line for line in output.splitlines() if line.startswith("{")]
     assert lines, output  # a traceback
-    content: dict[str, Any] = json.loads(lines[-1])
-    return content
+    return json.loads(lines[-1])
 
 
 def run(name: str, /, **arguments: Any) -> dict[str, Any]:

@@ -60,8 +60,7 @@ class Host:
         changed = self.files.get(path) != content
         if not action.checking:
             self.files[path] = content
-        answer: dict[str, Any] = action.count({"changed": changed})
-        return answer
+        return action.count({"changed": changed})
 
     def module(self, module: str, **args: Any) -> dict[str, Any]:
         name = module.rpartition(".")[2]

@@ -19,8 +19,7 @@ DATA = compat.load()
 
 
 def content(name: str) -> dict[str, Any]:
-    document: dict[str, Any] = yaml.load((compat.DIRECTORY / f"{name}.yml").read_bytes(), Loader=compat.LOADER)  # noqa: S506 (both are safe loaders)
-    return document
+    return yaml.load((compat.DIRECTORY / f"{name}.yml").read_bytes(), Loader=compat.LOADER)  # noqa: S506 (both are safe loaders)
 
 
 def problems(data: dict[str, Any]) -> list[str]:

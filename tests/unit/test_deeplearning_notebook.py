@@ -157,8 +157,7 @@ def test_a_directory_of_packages_without_jupyter_needs_one_command(edge):
 
 
 def kernels(edge: Any) -> Path:
-    path: Path = edge.base / ".local/share/jupyter/kernels"
-    return path
+    return edge.base / ".local/share/jupyter/kernels"
 
 
 def test_a_kernel_of_another_jupyter_has_the_variables_and_packages(edge, own):

@@ -17,8 +17,7 @@ SINCE = "2026-11-24 06:55:16 UTC"
 def read(root: Path, nodes: dict[str, Any]) -> dict[str, Any]:
     """What the reader finds after the module yarn_exclude wrote its record."""
     yarn_exclude.write_record(f"{root}{yarn_exclude.RECORD}", nodes)
-    facts: dict[str, Any] = host_yarn.read(host_system.System(str(root)), [], None)
-    return facts
+    return host_yarn.read(host_system.System(str(root)), [], None)
 
 
 @pytest.fixture

@@ -55,8 +55,7 @@ class Host:
             "java_places": self.below(VARS["__hadoop_client_java_places"]),
             "linked_home": f"{self.root}/opt/deeplearning/hadoop",
         }
-        answer: tuple[dict[str, Any], list[str]] = info.survey({**defaults, **wanted})
-        return answer
+        return info.survey({**defaults, **wanted})
 
 
 LAYOUTS = {

@@ -98,8 +98,7 @@ def test_what_the_roles_recorded_of_cuda_is_read_as_far_as_it_is_whole(tmp_path)
 
 def receipt_of(root: Path, **parts: Any) -> dict[str, Any]:
     write(root, {"/opt/deeplearning/state/thing.json": json.dumps({"component": "thing", "digest": "abc", **parts})})
-    receipt: dict[str, Any] = host_reader.read(str(root))["deeplearning"]["receipts"]["thing"]
-    return receipt
+    return host_reader.read(str(root))["deeplearning"]["receipts"]["thing"]
 
 
 def test_a_receipt_holds_while_its_files_do(tmp_path):

@@ -34,8 +34,7 @@ def ansible_as_root(action: str, arguments: str) -> dict[str, Any]:
     )
     assert completed.returncode == 0, completed.stdout + completed.stderr
     output: dict[str, Any] = json.loads(re.sub(r"^[^{]*", "", completed.stdout))
-    result: dict[str, Any] = output["plays"][0]["tasks"][0]["hosts"]["localhost"]
-    return result
+    return output["plays"][0]["tasks"][0]["hosts"]["localhost"]
 
 
 @needs_root
