@@ -5,13 +5,17 @@ failed_jobs.txt has them as printed. Left out are INFO lines, all but the first 
 
 from __future__ import annotations
 
+import json
 import re
+import subprocess
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from interpreters import HOST_PYTHONS, UTILITIES, WITHOUT_ANSIBLE
 from resource_manager import collected
 from tfos_submit import hints
+from tfos_submit.first_error import first_error
 
 
 class Job(NamedTuple):
@@ -57,3 +61,27 @@ def test_a_failed_job_and_its_logs_name_cause_and_step(job: Job, capsys: pytest.
         assert first.startswith("tfos-submit: the first error: ")
         assert job.first in first
         assert re.search(r" on \w+|the driver", first)
+
+
+ANSWERS = (
+    WITHOUT_ANSIBLE
+    + """
+import io, json
+sys.path.insert(0, sys.argv[2])
+sys.dont_write_bytecode = True
+from tfos_submit import first_error, hints
+known = hints.known(hints.table())
+print(json.dumps([first_error.first_error(text, known) for text in json.load(io.open(sys.argv[3], encoding="utf-8"))]))
+"""
+)
+
+
+@pytest.mark.parametrize("python", HOST_PYTHONS)
+def test_every_python_of_a_host_names_the_same_error(python: str, tmp_path: Path) -> None:
+    texts = [text for job in JOBS for text in (job.stderr, job.stdout, job.logs)]
+    (tmp_path / "texts").write_text(json.dumps(texts), encoding="utf-8")
+    program = Path(hints.__file__).parents[1]
+    command = [python, "-c", ANSWERS, UTILITIES, str(program), str(tmp_path / "texts")]
+    printed = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
+    known = hints.known(hints.table())
+    assert json.loads(printed) == [first_error(text, known) for text in texts]

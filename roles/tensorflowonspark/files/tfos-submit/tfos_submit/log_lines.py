@@ -10,9 +10,9 @@ import re
 CLOCK = re.compile(r"(?:(?:20)?(\d\d)[-/](\d\d)[-/](\d\d)[ T]|\b)(\d\d:\d\d:\d\d)\b")
 LEVEL = re.compile(r"(?<![\w.])(TRACE|DEBUG|INFO|WARN|WARNING|ERROR|FATAL|CRITICAL|SEVERE)(?![\w.])")
 HEAD = 120  # characters of a line in which time and level are
-# Horovod's launcher, MPI's and Ray's put the process before what it prints, Horovod on Spark the time before it.
+# Horovod's launcher, MPI's and Ray's put the process before what it prints, Horovod on Spark the time before it, Spark its progress bars.
 RANK = re.compile(
-    r"^(?:(?:\w{3} \w{3} +\d+ [\d:]+ \d{4})?\[\d+(?:,\d+)?\]<std(?:out|err)>: ?|\((?:raylet|\w* ?pid=\d+[^)]*)\) ?)"
+    r"^(?:(?:\w{3} \w{3} +\d+ [\d:]+ \d{4})?\[\d+(?:,\d+)?\]<std(?:out|err)>: ?|\((?:raylet|\w* ?pid=\d+[^)]*)\) ?|(?:\[Stage \d+:[^\]]*\])+)"
 )
 DIAGNOSTICS = re.compile(r"^\[\d{4}-[\d-]+ [\d:.]+\]\w")
 # Layouts without the time.
@@ -53,7 +53,11 @@ def clock_of(line):
 def begins_message(line):
     """Whether a line is the first of a message. The times in YARN's diagnostics are of parts of one."""
     clock = CLOCK.search(line[:60])
-    return bool(clock) and (bool(level_and_words(line)[0]) or (clock.start() < 2 and not DIAGNOSTICS.match(line)))
+    return (
+        line.startswith('Exception in thread "')
+        or bool(clock)
+        and (bool(level_and_words(line)[0]) or (clock.start() < 2 and not DIAGNOSTICS.match(line)))
+    )
 
 
 def level_and_words(line):
