@@ -60,6 +60,25 @@ FROM_ONE_LOG = {
         "Primary job  terminated normally, but 1 process returned\na non-zero exit code. Per user-direction, the job has been aborted.",
         "Primary job  terminated normally, but 1 process returned a non-zero exit code.",
     ),
+    "a host's name before the line's end": (  # Open MPI's list, with opal-restart
+        "mpirun noticed that process rank 2 with PID 18384 on node debian1\nexited on signal 11 (Segmentation fault).",
+        "on node debian1 exited on signal 11",
+    ),
+    "the script of a container": (  # a guide to Gremlin on HDP, shortened
+        "ERROR org.apache.spark.SparkContext  - Error initializing SparkContext.\norg.apache.spark.SparkException: Yarn application has already ended!\n"
+        "Diagnostics: Exception from container-launch.\nException message: /x/launch_container.sh: line 24: $PWD:/x/${hdp.version}: bad substitution",
+        ": /x/launch_container.sh: line 24: ",
+    ),
+    "what YARN's container-executor says before": (  # terasort on CDH with Kerberos
+        "Diagnostics: Application application_1_0001 initialization failed (exitCode=255) with output: main : command provided 0\n"
+        "main : run as user is raffles\nmain : requested yarn user is raffles\nUser raffles not found",
+        "with output: User raffles not found",
+    ),
+    "what Spark's page says of a stage": (  # a blog on elasticsearch-hadoop
+        "ExecutorLostFailure (executor 4 exited caused by one of the running tasks) Reason: Container killed by YARN for exceeding memory limits. "
+        "6.0 GB of 6 GB physical memory used.\norg.apache.spark.shuffle.FetchFailedException: Failed to connect to host18/192.168.10.188:45026",
+        "6.0 GB of 6 GB physical memory used",
+    ),
     "the last warning": (  # tensorflow/ecosystem#161
         "20/06/13 18:52:56 WARN NativeCodeLoader: Unable to load native-hadoop library for your platform...\n"
         "20/06/13 18:56:04 WARN DAGScheduler: Barrier stage in job 0 requires 1 slots, but only 0 are available.",

@@ -34,7 +34,7 @@ NATIVE = re.compile(
     r"^(?:terminate called|Error: Could not find or load main class|# A fatal error has been detected by the Java|# There is insufficient memory|Fatal Python error|"
     r"\*\*\* (?:Error in|stack smashing|Process received signal)|double free|\w+\(\): invalid|malloc\(\): |corrupted |.*: symbol lookup error: |"
     r".*error while loading shared libraries: |.*\(required by |(?:Segmentation fault|Illegal instruction|Aborted)\b|"
-    r"\S*sh: (?:line \d+: )?\S+: |User application exited with status|Container exited with a non-zero exit code (?!1\b|143)|mpirun(?:\.\w+)? noticed that process rank|"
+    r"(?:Exception message: )?\S*sh: (?:line \d+: )?\S+: |User application exited with status|Container exited with a non-zero exit code (?!1\b|143)|mpirun(?:\.\w+)? noticed that process rank|"
     r"(?:Caused by: |# )?java\.lang\.OutOfMemoryError)"
 )
 # TensorFlow's own log: of F the process ends; E is printed by healthy processes as well.
@@ -172,7 +172,7 @@ def is_warning(line):
 
 def continues(line, below):
     """Whether a sentence of plain text goes on below."""
-    return bool(re.search(r"[a-z,]$", line) and re.match(r"(?!at )[a-z]+(?:,? |$)", below))
+    return bool(re.search(r"[\w,]$", line) and re.match(r"(?!at )[a-z]+(?:,? |$)", below))
 
 
 def line_if(test):
@@ -283,7 +283,9 @@ def error_at(lines, number):
     if line.rstrip() == TRACEBACK or line.startswith('Exception in thread "'):
         return exception_after(lines[number : block_end(lines, number)])
     diagnosis = DIAGNOSIS.match(line)
-    return diagnosis.group(1) if diagnosis else line.strip() if ARGUMENTS.match(line) else ""
+    if diagnosis:
+        return joined([diagnosis.group(1)] + lines[number + 1 :])
+    return line.strip() if ARGUMENTS.match(line) or not level and OVERUSE.search(line) else ""
 
 
 def headless_at(lines, number):
@@ -303,7 +305,9 @@ def headless_at(lines, number):
 def native(lines):
     """A native death with the lines that say which."""
     more = [line for line in lines[1:] if re.match(r"^\s+what\(\):|^#\s+(?:SIG|[CVJj]\s+\[)", line)]
-    return " ".join(line.strip(" #") for line in [re.sub(r"^Caused by: ", "", lines[0])] + more)
+    return " ".join(
+        line.strip(" #") for line in [re.sub(r"^Caused by: |^Exception message: ", "", joined(lines))] + more
+    )
 
 
 def joined(lines):

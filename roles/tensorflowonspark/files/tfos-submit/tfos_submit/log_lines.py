@@ -14,6 +14,8 @@ HEAD = 120  # characters of a line in which time and level are
 RANK = re.compile(
     r"^(?:(?:\w{3} \w{3} +\d+ [\d:]+ \d{4})?\[\d+(?:,\d+)?\]<std(?:out|err)>: ?|\((?:raylet|\w* ?pid=\d+[^)]*)\) ?|(?:\[Stage \d+:[^\]]*\])+)"
 )
+# YARN's container-executor says this before it says what it could not do.
+EXECUTOR = re.compile(r"main : (?:command provided|run as user is|requested yarn user is) \S+$")
 DIAGNOSTICS = re.compile(r"^\[\d{4}-[\d-]+ [\d:.]+\]\w")
 # Layouts without the time.
 BARE = re.compile(r"^(?:\[(?:WARN|ERROR|FATAL) *\] |(?:WARN|ERROR|FATAL) +[\w.$]+(?::\d+)?(?::| -) )")
@@ -22,8 +24,8 @@ LAYOUT = re.compile(r"^[\]\s:-]*(?:(?:\[[^\]]*\]|>>>|msg=|- )\s*)*")
 
 
 def normal_lines(lines):
-    """Without ranks, and JSON as the text that other layouts print."""
-    return [normal for line in lines for normal in of_json(RANK.sub("", line))]
+    """Without ranks and the like, and JSON as the text that other layouts print."""
+    return [normal for line in lines for normal in of_json(EXECUTOR.sub("", RANK.sub("", line)))]
 
 
 def of_json(line):
