@@ -126,6 +126,8 @@ def conflict_text(resolution: Resolution, explain: bool) -> str:
         lines += ["Nearest requests that fit:", *[f"  {command.ljust(width)}{note}" for command, note in pairs]]
     elif unchangeable(resolution.conflicts):
         lines.append("Nothing else in the request helps: the operating system and the GPUs decide.")
+        if isinstance(gpus := resolution.request.get("gpu"), list) and len(gpus) > 1:
+            lines.append("If these GPUs are in different hosts, playbooks/plan.yml names the stack for all of them.")
     if resolution.which:
         width = max(len(command_line(request)) for request, _ in resolution.which)
         lines += ["Which is it?" if len(resolution.which) > 1 else "Or name it by what it has:"]

@@ -120,3 +120,5 @@ def test_hosts_that_no_one_stack_fits_are_told_which_of_them_prevents_it() -> No
     )
     assert "Give all of them the same" not in problems
     assert failure(*new) == ""
+    kepler_and_hopper = [facts("rhel-8.10", gpu).profile for gpu in ("K80", "10de:2330")]  # no driver drives both
+    assert target.stacks_for({"tensorflow": ">=1"}, kepler_and_hopper)[0][0] == "tf2.14-py311"

@@ -129,6 +129,12 @@ def test_an_answer_says_which_card_a_short_name_was_taken_for(
     assert [line for line in lines if line.startswith("GPU:")] == [taken] * bool(taken)
 
 
+def test_gpus_that_no_driver_drives_together_may_be_in_different_hosts(capsys: pytest.CaptureFixture[str]) -> None:
+    words = "If these GPUs are in different hosts, playbooks/plan.yml names the stack for all of them."
+    assert words in run("resolve --os rhel-8.8 --gpu K80 --gpu H100", capsys)[1]
+    assert words not in run("resolve --os rhel-7.9 --gpu H200", capsys)[1]
+
+
 def test_an_answer_says_until_when_its_driver_branch_is_maintained(capsys: pytest.CaptureFixture[str]) -> None:
     assert "branch 580 (until 2028-06)," in run("resolve --os rhel-9.4 --gpu A100", capsys)[1]
     ended = run("resolve --os rhel-7.9 --gpu P100 tensorflow=1.15", capsys)[1]
