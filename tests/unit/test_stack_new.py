@@ -12,7 +12,7 @@ from hadoop_dl.data.locks import StackError
 from hadoop_dl.data.stacks import load_stack, load_stacks, stack_names, stack_problems
 from hadoop_dl.resolver import resolve
 
-V100 = {"os": "rhel-8.8", "gpu": ["V100"], "tensorflow": "2.13"}
+V100 = {"os": "rhel-8.8", "gpu": ["V100"], "tensorflow": "2.12"}
 
 
 @pytest.fixture
@@ -43,18 +43,18 @@ def locks(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def test_the_next_step_of_an_answer_without_a_stack_can_be_pasted_and_ends_in_one(directory, locks, capsys):
-    line = "resolve --os rhel-8.8 --gpu V100 'tensorflow>=2.13,<2.14'"
+    line = "resolve --os rhel-8.8 --gpu V100 'tensorflow>=2.12,<2.13'"
     assert stack.main(shlex.split(line)) == 0
     step = capsys.readouterr().out.splitlines()[-1].strip()
     assert step.startswith(
-        "scripts/stack new tf2.13-py311-el8 --stacks inventories/SITE/stacks --os rhel-8.8 --gpu V100 "
+        "scripts/stack new tf2.12-py311-el8 --stacks inventories/SITE/stacks --os rhel-8.8 --gpu V100 "
     )
     words = shlex.split(step.replace("inventories/SITE/stacks", str(directory)))
     assert stack.main(words[1:]) == 0
-    assert locks == ["tf2.13-py311-el8"]
-    assert "deeplearning_request: tf2.13-py311-el8" in capsys.readouterr().out
+    assert locks == ["tf2.12-py311-el8"]
+    assert "deeplearning_request: tf2.12-py311-el8" in capsys.readouterr().out
     assert stack.main([*shlex.split(line), "--stacks", str(directory)]) == 0
-    assert capsys.readouterr().out.startswith("tf2.13-py311-el8: TensorFlow 2.13.1")
+    assert capsys.readouterr().out.startswith("tf2.12-py311-el8: TensorFlow 2.12.1")
 
 
 def test_the_name_in_the_step_is_free():
@@ -74,16 +74,16 @@ def test_a_host_of_the_plan_is_described_in_the_step(directory):
     from hadoop_dl.resolver import unmet
 
     host = HostProfile(os="rhel-8.8", gpus=("10de:1db6",), hadoop="cdp-7.1", pythons=("3.9",))
-    problem = unmet({"tensorflow": "2.13"}, host).problems[0]
-    step = "scripts/stack new tf2.13-py39-el8 --stacks INVENTORY/stacks --os rhel-8.8 --gpu 10de:1db6 --hadoop cdp-7.1 tensorflow=2.13"
+    problem = unmet({"tensorflow": "2.12"}, host).problems[0]
+    step = "scripts/stack new tf2.12-py39-el8 --stacks INVENTORY/stacks --os rhel-8.8 --gpu 10de:1db6 --hadoop cdp-7.1 tensorflow=2.12"
     assert step in problem
 
 
 @pytest.mark.parametrize(
     ("request_", "present", "absent"),
     [
-        (V100, {"tensorflow==2.13.1", "tensorflow-io==0.34.0", "kafka-python==2.2.21", "packaging"}, {"protobuf"}),
-        ({**V100, "gpu": ["none"]}, {"tensorflow-cpu==2.13.1"}, {"nvidia-cublas-cu12"}),
+        (V100, {"tensorflow==2.12.1", "tensorflow-io==0.32.0", "kafka-python==2.2.21", "packaging"}, {"protobuf"}),
+        ({**V100, "gpu": ["none"]}, {"tensorflow-cpu==2.12.1"}, {"nvidia-cublas-cu12"}),
         ({**V100, "tensorflow": "2.16"}, {"tensorflow[and-cuda]==2.16.2"}, set()),
         ({"os": "rhel-9.4", "tensorflow": "2.9", "gpu": ["none"]}, {"numpy<2"}, set()),
         ({"os": "rhel-7.9", "tensorflow": "1.12", "python": "2.7"}, {"pip==20.3.4", "h5py<3"}, {"tensorboard"}),
@@ -100,20 +100,20 @@ def test_the_file_requires_what_the_answer_has(directory, request_, present, abs
 
 
 def test_a_refused_lock_leaves_the_file_and_names_its_lines(directory, monkeypatch, capsys):
-    reason = "Because keras==2.13.1 depends on numpy>=2 and tensorflow==2.13.1 depends on numpy<=1.24.3"
+    reason = "Because keras==2.12.0 depends on numpy>=2 and tensorflow==2.12.1 depends on numpy<=1.24.3"
 
     def refuse(*_: object) -> bool:
         raise StackError(reason)
 
     monkeypatch.setattr(lock_maker, "update", refuse)
-    words = ["--os", "rhel-8.8", "--gpu", "V100", "tensorflow=2.13"]
-    assert stack.main(["new", "tf2.13", "--stacks", str(directory), *words]) == 1
+    words = ["--os", "rhel-8.8", "--gpu", "V100", "tensorflow=2.12"]
+    assert stack.main(["new", "tf2.12", "--stacks", str(directory), *words]) == 1
     error = capsys.readouterr().err
-    path = directory / "tf2.13.yml"
+    path = directory / "tf2.12.yml"
     lines = path.read_text(encoding="utf-8").splitlines()
-    numbers = {text: lines.index(f"  - {text}") + 1 for text in ("tensorflow==2.13.1", "keras==2.13.1")}
+    numbers = {text: lines.index(f"  - {text}") + 1 for text in ("tensorflow==2.12.1", "keras==2.12.0")}
     named = " or ".join(f"line {number} ({text})" for text, number in numbers.items())
-    assert error.splitlines()[-1] == f"Change {named} in {path}, then: scripts/stack lock tf2.13 --stacks {directory}"
+    assert error.splitlines()[-1] == f"Change {named} in {path}, then: scripts/stack lock tf2.12 --stacks {directory}"
     assert reason in error
 
 
