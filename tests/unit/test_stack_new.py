@@ -11,6 +11,7 @@ from hadoop_dl.data.compat import load
 from hadoop_dl.data.locks import StackError
 from hadoop_dl.data.stacks import load_stack, load_stacks, stack_names, stack_problems
 from hadoop_dl.resolver import resolve
+from hadoop_dl.resolver.versions import version
 
 V100 = {"os": "rhel-8.8", "gpu": ["V100"], "tensorflow": "2.12"}
 
@@ -180,6 +181,8 @@ def test_versions_that_have_no_wheel_are_left_to_the_resolver_that_knows_recipes
         from_source = any(artifact["name"].endswith(".tar.gz") for artifact in lock.artifacts)
         assert old_pythons.needs_recipes(release, python) or not from_source, (release, python)
     assert old_pythons.needs_recipes("2.5.3", "3.9")
+    pythons = [row["python"] for row in load().rows("python", "pythons")]
+    assert all(old_pythons.needs_recipes("1.15.5", python) for python in pythons if version(python) < version("3.8"))
     assert not old_pythons.needs_recipes("2.15.1", "3.9")
 
 

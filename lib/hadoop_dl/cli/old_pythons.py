@@ -11,7 +11,7 @@ from resolvelib import AbstractProvider, BaseReporter, ResolutionImpossible, Res
 
 from hadoop_dl.data.locks import StackError, canonicalize_name
 
-PYTHONS = ("2.7", "3.6", "3.7")  # gast 0.2.2, which TensorFlow 1.15 to 2.1 require, has no wheel
+PYTHONS = ("2.7", "3.4", "3.5", "3.6", "3.7")  # gast 0.2.2, which 1.15 to 2.1 require, has no wheel; uv ends at 3.6
 LINES = ("2.4", "2.5", "2.6")  # of TensorFlow: they require termcolor 1.1 and wrapt 1.12, which have none either
 ROUNDS = 2000
 

@@ -107,6 +107,16 @@ def test_cuda_10_0_of_tensorflow_1_15_goes_with_the_cudnn_that_it_was_compiled_w
     assert compose({"tensorflow": "1.15", "cudnn": "7.4"}).status == "conflict"
 
 
+def test_keras_is_left_out_where_what_it_requires_has_no_wheel() -> None:
+    """PyYAML for Python 3.4 and 3.5: pypi.org/project/PyYAML/5.3.1/#files has wheels for Windows alone."""
+    request = {"tensorflow": "1.15", "python": "3.5", "os": "ubuntu-16.04"}
+    answer = resolve(request, suggest=False)
+    assert (answer.status, answer.stack.get("keras")) == ("ok", None)
+    with_keras = resolve({**request, "keras": "2.3.1"}, suggest=False)
+    assert with_keras.status == "unsure"
+    assert "PyYAML" in with_keras.doubts[0].text
+
+
 OLD_PROTOBUF = {"protobuf": "<3.21"}
 OLD = {**OLD_PROTOBUF, "h5py": "<3", "numpy": "<1.19"}  # with h5py 3 load_model fails, with numpy 1.20 LSTM
 

@@ -12,6 +12,8 @@ from hadoop_dl.resolver.request import Item
 from hadoop_dl.resolver.versions import listed, ranges, spans, version
 
 NAMES = {"hdfs": "HDFS", "kafka": "Kafka"}
+NO_PYYAML = ("3.4", "3.5")
+PYYAML = "https://pypi.org/project/PyYAML/5.3.1/#files"
 
 
 @lru_cache(maxsize=4096)
@@ -64,7 +66,8 @@ class Keras(Part):
         keras = build.line["keras"]
         if keras.get("package"):
             return list(self.fitting(build))
-        return [*self.fitting(build), None] if keras.get("standalone") else [None, *self.fitting(build)]
+        usual = keras.get("standalone") and build.python not in NO_PYYAML
+        return [*self.fitting(build), None] if usual else [None, *self.fitting(build)]
 
     def best(self, build: TensorflowBuild, items: Sequence[Item]) -> Choice | None:
         rows = self.find(build, items)
@@ -87,6 +90,9 @@ class Keras(Part):
             return Choice({"keras": text}, [Finding(f"keras {text}: {note}", sources(build.line, row))])
         note = f"the multi-backend Keras of TensorFlow {build.name}'s time"
         choice = Choice({"keras": text}, [Finding(f"keras {text}: {note}", sources(row, build.line))])
+        if build.python in NO_PYYAML:
+            note = f"PyYAML, which Keras {text} requires, has no wheel for Python {build.python}"
+            choice.warnings.append(Finding(note, (PYYAML,), refuses=False, doubt=True))
         own = keras.get("standalone")
         if text != own or not keras["standalone_verified"]:
             matching = f"; {own} is the matching one" if own and own != text else ""
