@@ -88,6 +88,10 @@ FROM_ONE_LOG = {
         "Failing this attempt.Diagnostics: Container released on a *lost* nodeFor more detailed output, check the application tracking page: http://x",
         ": Container released on a *lost* node",
     ),
+    "what only an information says": (  # a blog on the driver's memory
+        "22/11/11 16:41:36 INFO yarn.ApplicationMaster: Final app status: FAILED, exitCode: 11, (reason: Max number of executor failures (400) reached)",
+        "Max number of executor failures (400) reached",
+    ),
     "what Java prints of itself": (  # Java 11
         "WARNING: All illegal access operations will be denied in a future release\nRESULT 1",
         "",

@@ -127,7 +127,7 @@ def errors(text, anything=True, known=None):
         or best(of_logs(logs, line_if(known)), BESIDE)
         or best(strong + weak, LOST)
         or of_logs(ends, trouble_at)
-        or of_logs(ends, line_if(is_warning))[-1:]
+        or of_logs(ends, line_if(lambda line: level_and_words(line)[0] == "WARN"))[-1:]
         or best(strong + weak, OVER)
     )
 
@@ -164,10 +164,6 @@ def trouble_at(lines, number):
     while number and continues(lines[number - 1], lines[number]):
         number -= 1
     return joined(lines[number:])
-
-
-def is_warning(line):
-    return level_and_words(line)[0] == "WARN"
 
 
 def continues(line, below):
@@ -296,7 +292,9 @@ def headless_at(lines, number):
         own = joined([words] + lines[number + 1 :])
         if TRACEBACK in own:
             return exception + task_of(words)
-        return own if JAVA_EXCEPTION.search(words) else exception and "%s: %s" % (own.rstrip(".:"), exception)
+        if exception and not JAVA_EXCEPTION.search(words):
+            return "%s: %s" % (own.rstrip(".:"), exception)
+        return own if level == "INFO" or JAVA_EXCEPTION.search(words) else ""
     if level:
         return ""
     return exception_at(lines[number : block_end(lines, number)]) if HEADLESS.match(lines[number]) else ""
