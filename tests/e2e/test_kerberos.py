@@ -71,6 +71,16 @@ def test_the_web_addresses_ask_for_a_ticket(shell):
         assert shell("edge1", ask + address) == (0, "401")
 
 
+def test_hdfs_is_asked_with_the_nodemanagers_own_login_before_a_datanode_reboots(cluster, play, tmp_path):
+    ask = {"hadoop_daemons_info": {"conf_dir": "/etc/hadoop/conf"}, "register": "answer"}
+    good = f"answer.daemons == ['DataNode'] and answer.silent == '' and answer.hdfs.live == {cluster.data_nodes}"
+    tasks = [ask, {"ansible.builtin.assert": {"that": good, "fail_msg": "saw {{ answer | to_json }}"}}]
+    book = [{"hosts": "data_nodes", "gather_facts": False, "become": True, "tasks": tasks}]
+    (tmp_path / "ask.yml").write_text(json.dumps(book), encoding="utf-8")
+    status, text = play(str(tmp_path / "ask.yml"))
+    assert status == 0, text
+
+
 def test_the_suite_asks_hdfs_and_leaves_no_ticket(cluster, shell, play):
     """On every host, as the command that make demo prints."""
     status, text = play("playbooks/verify.yml")
