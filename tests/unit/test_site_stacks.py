@@ -139,6 +139,12 @@ def test_the_sites_index_alone_is_asked_for_versions(indexes, glibc):
     assert public.requests == []
 
 
+@pytest.mark.parametrize(("glibc", "minor"), [("2.12", 17), ("2.27", 28), ("2.34", 34), ("2.43", 40)])
+def test_a_wheel_for_the_stacks_own_c_library_is_found(glibc, minor):
+    """TensorFlow 2.21 has wheels of manylinux_2_27 alone."""
+    assert lock_maker.uv_platform(glibc) == f"x86_64-manylinux_2_{minor}"
+
+
 def test_a_login_of_the_sites_index_is_in_no_command_line(indexes, monkeypatch):
     own_index, _ = indexes
     own_index.login = "reader:a-secret"

@@ -102,6 +102,12 @@ def read_requirement(text: str) -> Requirement:
     return Requirement(legacy[1] if legacy else text)
 
 
+def uv_platform(glibc: str) -> str:
+    """The next one that uv knows; choose_file refuses a wheel for a newer C library than the stack's."""
+    minor = int(glibc.split(".")[1])
+    return f"x86_64-manylinux_2_{min([known for known in UV_GLIBC if known >= minor] or UV_GLIBC[-1:])}"
+
+
 def resolve(requirements: Iterable[str], python: str, glibc: str, locked: Mapping[str, str] | None = None) -> Versions:
     """Let uv choose versions that fit together on the stack's hosts; locked packages keep theirs."""
     with tempfile.TemporaryDirectory() as scratch:
@@ -110,8 +116,7 @@ def resolve(requirements: Iterable[str], python: str, glibc: str, locked: Mappin
         lines = [f"{name}=={version}\n" for name, version in (locked or {}).items()]
         constraints.write_text("".join(lines), encoding="utf-8")
         command = ["uv", "pip", "compile", "--quiet", "--no-annotate", "--no-header", "--no-config"]
-        minor = max([known for known in UV_GLIBC if known <= int(glibc.split(".")[1])] or UV_GLIBC[:1])
-        command += ["--python-version", python, "--python-platform", f"x86_64-manylinux_2_{minor}"]
+        command += ["--python-version", python, "--python-platform", uv_platform(glibc)]
         command += ["--index-strategy", "first-index", "--only-binary", ":all:", "--constraint", str(constraints)]
         run = subprocess.run(
             [*command, str(source)],
