@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 
 import ansible_programs
+import environment_records
 import pytest
 import yaml
 from environments import NAME as NEW
@@ -161,19 +162,70 @@ def test_a_full_disk_does_not_prevent_the_way_back(tmp_path, small, stages):
     assert "No space left" in refusal["msg"], "nothing is reserved any more"
 
 
-def test_after_a_switch_that_one_host_failed_all_go_back_and_forward_again(cluster):
+def settled(root: Path, name: str) -> None:
+    """What roles leave on a host for this environment, as a run that ended well keeps it."""
+    point(root, f"envs/{name}")
+    settings, program = root / "etc" / "gpu-check.json", root / "bin" / "gpu-check"
+    for path in (settings, program):
+        path.parent.mkdir(exist_ok=True)
+    settings.write_text(f"driver of {name}")
+    program.write_text("the same program")
+    for component, paths in (("gpu_check", [settings, program]), ("verify", [])):
+        run_module(
+            "receipt",
+            component=component,
+            digest=name,
+            paths=list(map(str, paths)),
+            state_directory=str(root / "state"),
+        )
+    assert run_module("environment_records", root=str(root), state="kept")["changed"]
+
+
+def of_gpu_check(root: Path) -> tuple[str, str]:
+    receipt = json.loads((root / "state" / "gpu_check.json").read_text())
+    return (root / "etc" / "gpu-check.json").read_text(), receipt["digest"]
+
+
+def test_after_a_switch_that_one_host_failed_all_go_back_with_their_receipts_and_forward_again(cluster):
+    """The next site.yml with the old request has nothing to do: receipts, and what gpu-check expects, are those of the environment."""
+    for name in ("data1", "edge1"):
+        settled(cluster / name, OLD)
+        settled(cluster / name, NEW)
+    (cluster / "edge1" / "bin" / "gpu-check").write_text("another program, installed since")
     (cluster / "edge1" / ".new-current").mkdir()  # no rename can replace it
     code, output = run(cluster)
     assert (code, active(cluster)) == (2, everywhere(NEW)), output
     assert f"but edge1 did not switch. data1 is back at {NEW}." in output
+    assert of_gpu_check(cluster / "data1") == (f"driver of {NEW}", NEW)
     (cluster / "edge1" / ".new-current").rmdir()
     code, output = run(cluster)
     assert (code, active(cluster)) == (0, everywhere(OLD)), "the order of activations is as before: " + output
     assert "Set deeplearning_request to old-stack in the inventory" in output
     assert f"{NEW} -> {OLD}" in output
     assert all((cluster / name / "envs" / OLDER).is_dir() for name in GROUPS)
+    assert of_gpu_check(cluster / "data1") == (f"driver of {OLD}", OLD)
+    assert json.loads((cluster / "data1" / "state" / "verify.json").read_text())["digest"] == OLD
+    assert of_gpu_check(cluster / "edge1") == (f"driver of {NEW}", NEW), (
+        "if the host was changed since, the roles run again"
+    )
     code, output = run(cluster)
     assert (code, active(cluster)) == (0, everywhere(NEW)), output
+    assert of_gpu_check(cluster / "data1") == (f"driver of {NEW}", NEW)
+
+
+def test_a_receipt_that_comes_back_leaves_the_rows_of_what_came_since(tmp_path):
+    """Otherwise a removal would leave Spark of the environment that was active before."""
+    root, state = str(tmp_path), str(tmp_path / "state")
+    records = []
+    for name in ("old", "new"):
+        run_module("own_files", component="tensorflowonspark", paths=[f"{root}/spark/{name}"], state="added", root=root)
+        run_module("receipt", component="tensorflowonspark", digest=name, paths=[], state_directory=state)
+        records.append(environment_records.recorded(root))
+    _, [(path, text)] = environment_records.outdated(root, records[0])
+    content = json.loads(text)
+    assert (path, content["digest"]) == (f"{state}/tensorflowonspark.json", "old")
+    assert [row["path"] for row in content["rows"]] == [f"{root}/spark/old", f"{root}/spark/new"]
+    assert environment_records.outdated(root, records[1]) == (["tensorflowonspark"], [])
 
 
 @pytest.mark.parametrize("name", ["rollback.yml", "layers/activate.yml"])
