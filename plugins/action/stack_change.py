@@ -1,4 +1,4 @@
-"""Print what another stack changes: run once, after the plan.
+"""Print what another stack changes: run once, after environment_contents_info.
 
 The work is in lib/hadoop_dl/hosts/.
 """
@@ -8,15 +8,14 @@ from typing import Any
 from ansible.utils.display import Display
 
 from hadoop_dl.data import stacks
-from hadoop_dl.data.terminal import one_line
-from hadoop_dl.hosts import active_environments, stack_change
+from hadoop_dl.hosts import stack_change
 from hadoop_dl.hosts.actions import OnceAction
 
 display = Display()
 
 
 class ActionModule(OnceAction):
-    """stack_change: no arguments; the active environments are those that the plan read.
+    """stack_change: `contents` (the variable that has each host's answer).
 
     Returns `table` (empty if no host changes its environment), `pending` (what the hosts need all the same) and `environments`.
     """
@@ -27,10 +26,10 @@ class ActionModule(OnceAction):
         hosts = [name for name, values in hostvars.items() if (values.get("plan") or {}).get("environment")]
         changes = []
         for name in hosts:
-            part, current = hostvars[name]["plan"], active_environments.answered(hostvars[name]) or ""
+            part, answer = hostvars[name]["plan"], hostvars[name].get(str(self._task.args["contents"])) or {}
             lock = stacks.load_stack(part["stack"]["name"]).lock(part["python"])
             plan_contents = stack_change.requested(part["environment"], part["stack"], part["python"], lock)
-            changes.append((name, stack_change.active(one_line(current)), plan_contents))
+            changes.append((name, stack_change.active(answer), plan_contents))
         table = stack_change.report(changes)
         if table:
             display.display(f"UPGRADE of {len(hosts)} hosts\n{table}")

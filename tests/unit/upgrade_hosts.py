@@ -26,8 +26,6 @@ PLAYS = """
           additional: []
       loop: "{{{{ groups['all'] }}}}"
       changed_when: false
-    - ansible.builtin.set_fact:
-        preflight_node: {{facts: {{deeplearning: {{current: "{{{{ lookup('pipe', 'readlink ' ~ environment_root ~ '/current') | basename }}}}"}}}}}}
 - ansible.builtin.import_playbook: {layers}/announce_stack.yml
 - ansible.builtin.import_playbook: {layers}/run_lock.yml
 - ansible.builtin.import_playbook: {layers}/activate.yml

@@ -1,13 +1,13 @@
 """The changes that another stack makes on the hosts, as a table for the person who confirms it. Pure functions."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 
 from ansible.module_utils.hadoop_dl_host.text_columns import columns
 
-from hadoop_dl.data import stacks
-from hadoop_dl.data.locks import Lock, StackError, canonicalize_name
+from hadoop_dl.data import stacks, typed
+from hadoop_dl.data.locks import Lock, canonicalize_name
+from hadoop_dl.data.terminal import one_line
 from hadoop_dl.plan.model import Json, shorten
 
 TENSORFLOW = ("tensorflow", "tensorflow-cpu", "tensorflow-gpu")
@@ -26,7 +26,7 @@ LISTED = 30  # packages that a table lists by name; more are counted
 
 @dataclass(frozen=True)
 class Contents:
-    """An environment: its name, and its Python, packages by their canonical names and stack as far as they are known."""
+    """An environment: its name, Python and packages by their canonical names, and its stack as far as it is known."""
 
     environment: str
     python: str
@@ -35,35 +35,35 @@ class Contents:
 
     def part(self, label: str) -> str:
         """The version of a part, in the words of the table."""
+        if label == "Python":
+            return self.python or "none"
+        if label == "TensorFlow":
+            return next((f"{self.packages[name]}" for name in TENSORFLOW if name in self.packages), "none")
+        if label in ("Keras", "TensorFlowOnSpark"):
+            return self.packages.get(label.lower(), "none")
         if not self.environment:
             return "none"
-        if label in OF_THE_STACK:
-            value = "unknown" if self.stack is None else self.stack.get(OF_THE_STACK[label], "none")
-            return " or ".join(value) if isinstance(value, list) else str(value)
-        if not self.packages:
+        if self.stack is None:
             return "unknown"
-        if label == "Python":
-            return self.python
-        if label == "TensorFlow":
-            return next((self.packages[name] for name in TENSORFLOW if name in self.packages), "none")
-        return self.packages.get(label.lower(), "none")
+        value = self.stack.get(OF_THE_STACK[label], "none")
+        return " or ".join(value) if isinstance(value, list) else str(value)
 
 
 PARTS = ("Python", "TensorFlow", "Keras", "TensorFlowOnSpark", *OF_THE_STACK)
 
 
-def active(name: str) -> Contents:
-    """The environment that was active when the plan read the host: a stack that this tree has, with the lock of its name, or unknown."""
-    stack_name, _, digest = name.rpartition("-")
-    if stack_name not in stacks.stack_names():
-        return Contents(name, "", {}, None)
-    stack = stacks.load_stack(stack_name)
-    for python in stack.pythons:
-        with suppress(StackError):
-            lock = stack.lock(python)
-            if lock.digest == digest:
-                return requested(name, stack.data, python, lock)
-    return Contents(name, "", {}, stack.data)
+def active(answer: Mapping[str, object]) -> Contents:
+    """The host's environment, from the answer of the module environment_contents_info. Each text is one line of limited length."""
+    name = str(answer.get("stack") or "")
+    stack = stacks.load_stack(name).data if name in stacks.stack_names() else None
+    packages = answer.get("packages")
+    pairs = list(packages.items())[: typed.MOST] if isinstance(packages, Mapping) else []
+    return Contents(
+        environment=one_line(answer.get("environment") or ""),
+        python=one_line(answer.get("python") or ""),
+        packages={one_line(project): one_line(version) for project, version in pairs},
+        stack=stack,
+    )
 
 
 def requested(environment: str, stack: Json, python: str, lock: Lock) -> Contents:
@@ -81,8 +81,7 @@ def table(hosts: Sequence[str], current: Contents, planned: Contents) -> str:
     title = f"{shorten(hosts)}: {current.environment or 'nothing'} -> {planned.environment}"
     rows = [(label, current.part(label), planned.part(label)) for label in PARTS]
     rows = [row for row in rows if row[0] in ("Python", "TensorFlow") or row[1] != row[2]]
-    is_known = bool(current.packages) or not current.environment
-    changed_packages = package_rows(current.packages, planned.packages) if is_known else []
+    changed_packages = package_rows(current.packages, planned.packages)
     rows += changed_packages[:LISTED]
     more = [f"  … and {len(changed_packages) - LISTED} more packages"] if len(changed_packages) > LISTED else []
     text = [f"  {line}" for line in columns([("what", "now", "then"), *rows])]

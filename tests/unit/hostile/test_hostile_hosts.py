@@ -134,6 +134,7 @@ MODULES = {
     "gpu_host_info": {"gpu_host": GPU_HOST},
     "removal_info": {"removal": REMOVAL},
     "environment_earlier_info": EARLIER,
+    "environment_contents_info": {"environment": "", "packages": {}, "python": "", "stack": ""},
     "run_lock": {"holder": {}, "machine": ""},
 }
 SITE = {
