@@ -44,7 +44,9 @@ def default(entry: forms.Input) -> str:
 def row(entry: forms.Input) -> tuple[str, ...]:
     return (
         f"`{entry.name}`",
-        {"request": "str, dict", "batch": "int, str", "parts": "str, list"}.get(entry.type, entry.type),
+        {"request": "str, dict", "batch": "int, str", "canary": "int, str, list", "parts": "str, list"}.get(
+            entry.type, entry.type
+        ),
         forms.accepted(entry),
         default(entry),
         str(entry.spec["description"]) + (" Keep passwords in a vault." if entry.limits.get("secret") else ""),

@@ -6,7 +6,7 @@ A cluster of its own, removed at the end.
 from collections.abc import Iterator
 
 import pytest
-from demo_commands import play
+from demo_commands import play, run
 from hadoop_clusters import of_its_own
 from tfos_submit import yarn
 
@@ -42,3 +42,16 @@ def test_an_executor_with_gpus_trains_where_they_are():
     nodes.execute(CLUSTER.container("data1"), "sh", "-c", devices)
     result = tour.train(CLUSTER, "spark", {"GPUS": "1"})
     assert (result["executors"], result["hosts"]) == (2, [CLUSTER.addresses["data1"]])
+
+
+def test_the_canaries_own_job_trains_and_leaves_its_users_files() -> None:
+    def files(directory: str) -> str:
+        return run(
+            "docker", "exec", CLUSTER.container("edge1"), "su", "-", "analyst", "-c", f"hdfs dfs -ls -R {directory}"
+        )
+
+    before = files("digits"), files("model-spark")
+    canary = ("-e", "upgrade_canary=edge1", "-e", "upgrade_canary_user=analyst", "-e", "assume_yes=true")
+    play(CLUSTER, "playbooks/upgrade_stack.yml", "-e", "deeplearning_request=tf1.4-cpu-py27-el7", *canary)
+    assert (files("digits"), files("model-spark")) == before
+    assert "/model-spark/result.json" in files("deeplearning-canary")

@@ -1,4 +1,4 @@
-"""Jobs run one after the other while the stack is upgraded rolled back and upgraded again: each sees one environment, none fails.
+"""Jobs run one after the other while the stack is upgraded (a canary first), rolled back and upgraded again: each sees one environment, none fails.
 
 A cluster of its own, removed at the end.
 """
@@ -106,12 +106,14 @@ def active(cluster: Cluster) -> set[str]:
 
 def test_every_job_sees_one_environment_while_stacks_change(cluster):
     upgrade = ("playbooks/upgrade_stack.yml", "-e", f"deeplearning_request={SECOND}", "-e", "assume_yes=true")
+    canary = ("-e", "upgrade_canary=edge1", "-e", "upgrade_canary_user=analyst", "-e")
+    command = "upgrade_canary_command='tfos-submit --memory 1g --wait 200 /home/analyst/look.py'"
     jobs = Jobs(cluster)
     jobs.start()
     moments = []
     try:
         for step, expected in (
-            (upgrade, SECOND),
+            ((*upgrade, *canary, command), SECOND),
             (("playbooks/rollback.yml",), FIRST),
             (upgrade, SECOND),
         ):

@@ -110,7 +110,9 @@ def test_a_wrong_value_is_refused_with_its_name_and_what_is_accepted(name, value
 
 # Values that a site may write by mistake, and that a role would refuse later or not at all.
 HARMFUL: dict[str, list[Any]] = {
-    "tensorflow_build_user": ["root", "", "-c id", "a;id"],
+    "upgrade_canary_user": ["root", "", "-c id", "a;id"],
+    "upgrade_canary_command": ["", "  "],
+    "upgrade_canary": [0, ["data1", "data1"], "data1;x", True],
     "tensorflow_build_root": ["/opt/hadoop"],
     "tensorflow_build_source": [{"file": "x"}, {"file": "http://me:pw@host/x", "sha256": SHA256}, {"bundle": "x"}],
     "tensorflow_build_archives": [
@@ -302,7 +304,7 @@ def test_every_input_has_a_form(name):
     """A type is none: a boolean, choices, a range, a form, or keys whose values have one; or no site sets it."""
     definition = {**KNOWN, **NESTED}[name]
     limits, options = definition.limits, definition.spec.get("options")
-    checked_types = ("bool", "request", "batch", "parts")
+    checked_types = ("bool", "request", "batch", "canary", "parts")
     if name.partition(".")[0] in inputs.reserved(REPOSITORY) or definition.type in checked_types:
         return
     if definition.type == "int":

@@ -83,18 +83,21 @@ def test_a_path_of_other_hosts_is_not_missing_here():
 
 
 @pytest.mark.parametrize(
-    ("account", "refused"),
+    ("group", "name", "account", "refused"),
     [
-        ({"uid": 27, "home": "/var/lib/mysql"}, True),
-        ({"uid": 0, "home": "/root"}, True),
-        ({"uid": 990, "home": "/var/lib/deeplearning-build/home"}, False),
-        ({"uid": 1001, "home": "/home/builder"}, False),
-        (None, False),
+        ("build_hosts", "tensorflow_build_user", {"uid": 27, "home": "/var/lib/mysql"}, True),
+        ("build_hosts", "tensorflow_build_user", {"uid": 0, "home": "/root"}, True),
+        ("build_hosts", "tensorflow_build_user", {"uid": 990, "home": "/var/lib/deeplearning-build/home"}, False),
+        ("build_hosts", "tensorflow_build_user", {"uid": 1001, "home": "/home/builder"}, False),
+        ("build_hosts", "tensorflow_build_user", None, False),
+        ("edge_nodes", "upgrade_canary_user", {"uid": 27, "home": "/var/lib/mysql"}, True),
+        ("edge_nodes", "upgrade_canary_user", {"uid": 1001, "home": "/home/analyst"}, False),
+        ("data_nodes", "upgrade_canary_user", {"uid": 27, "home": "/var/lib/mysql"}, False),
     ],
 )
-def test_an_account_of_the_system_is_refused_unless_the_role_made_it(account, refused):
-    host = make_host(groups=("build_hosts",), node=named(someone=account), tensorflow_build_user="someone")
-    account_problems = [problem for problem in problems(host) if "tensorflow_build_user" in problem]
+def test_an_account_of_the_system_is_refused_unless_the_role_made_it(group, name, account, refused):
+    host = make_host(groups=(group,), node=named(someone=account), **{name: "someone"})
+    account_problems = [problem for problem in problems(host) if name in problem]
     assert bool(account_problems) is refused
     assert not account_problems or "someone has " in account_problems[0]
 

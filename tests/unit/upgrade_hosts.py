@@ -1,5 +1,6 @@
 """Hosts that are directories and get another stack. The conftest.py of tests/unit and of tests/long offer the fixture."""
 
+import getpass
 import os
 import shutil
 from pathlib import Path
@@ -28,6 +29,7 @@ PLAYS = """
       changed_when: false
 - ansible.builtin.import_playbook: {layers}/announce_stack.yml
 - ansible.builtin.import_playbook: {layers}/run_lock.yml
+- ansible.builtin.import_playbook: {layers}/canary.yml
 - ansible.builtin.import_playbook: {layers}/activate.yml
 """
 
@@ -51,3 +53,12 @@ def cluster(tmp_path, stages):
 
 def active(cluster: Path) -> dict[str, str]:
     return {name: os.readlink(cluster / name / "current").removeprefix("envs/") for name in GROUPS}
+
+
+def canary(command: str, hosts: object = 1) -> dict[str, object]:
+    return {
+        "assume_yes": True,
+        "upgrade_canary": hosts,
+        "upgrade_canary_user": getpass.getuser(),
+        "upgrade_canary_command": command,
+    }

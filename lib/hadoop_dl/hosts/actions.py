@@ -25,7 +25,7 @@ NAMED = (
     *("hadoop_client_conf_dir", "hadoop_client_hadoop_home", "hadoop_client_java_home", "hadoop_client_libhdfs"),
     *("hadoop_client_libjvm", "nvidia_driver_signing_certificate", "nvidia_driver_signing_key", "spark_home"),
     *("tensorboard_services.user", "tensorboard_services.keytab"),
-    *("tensorflow_build_user", "yarn_gpu_conf_dir"),
+    *("tensorflow_build_user", "upgrade_canary_user", "yarn_gpu_conf_dir"),
 )
 NAME = re.compile(r"/[!-~]{1,999}|[A-Za-z_][\w.@-]{0,63}", re.ASCII)
 TIMED_OUT = (124, 137)  # exit status of coreutils' timeout: ended, killed

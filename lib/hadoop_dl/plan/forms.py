@@ -122,6 +122,7 @@ def accepted(option: Input) -> str:
         "list": f"a list{once}, each entry {entry}",
         "request": 'the name of a stack, or constraints such as {tensorflow: "1.15", python: "2.7"}',
         "batch": "a whole number of hosts from 1, or a share from 1% to 100%",
+        "canary": "a number of hosts, a share such as 10%, or names of hosts",
         "parts": f"some of {', '.join(table()['parts'])}, as a list or with commas",
     }
     if option.type == "list" and option.spec.get("options"):
@@ -265,6 +266,17 @@ def to_batch(option: Input, value: Any) -> Any:
     return value if match[2] else int(value)
 
 
+def to_canary(option: Input, value: Any) -> Any:
+    """A value that hadoop_dl.hosts.canaries takes, which also checks the hosts' names."""
+    if value == "":
+        return value
+    names = to_names(option, str(value) if isinstance(value, int) and not isinstance(value, bool) else value)
+    counted = isinstance(value, (int, str)) and re.fullmatch(r"[1-9][0-9]{0,5}|([1-9][0-9]?|100)%", str(value))
+    if not counted and any(not fits("host", name) or name.isdigit() for name in names):
+        raise Refused(accepted(option), value)
+    return value
+
+
 def to_parts(option: Input, value: Any) -> Any:
     if any(part not in table()["parts"] for part in to_names(option, value)):
         raise Refused(accepted(option), value)
@@ -312,5 +324,6 @@ CONVERTERS = {
     "dict": to_dict,
     "request": to_request,
     "batch": to_batch,
+    "canary": to_canary,
     "parts": to_parts,
 }

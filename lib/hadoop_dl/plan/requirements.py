@@ -98,15 +98,15 @@ def wrong_accounts(host: Host) -> Iterator[str]:
     """An account of the system belongs to something else; the role's own one has its home in the directory of the build."""
     accounts = host.known.named.accounts if host.known.named else {}
     root = str(host.variables.get("tensorflow_build_root") or BUILD_ROOT)
-    name = host.variables.get("tensorflow_build_user")
-    account = accounts.get(str(name))
-    if account is None or GROUP not in host.groups or account.uid >= FIRST_USER:
-        return
-    if not account.home.startswith(f"{root}/"):
-        yield (
-            f"tensorflow_build_user must be an account whose number is {FIRST_USER} or higher, but {name} has {account.uid}: it is one of the "
-            "system. Name another one."
-        )
+    for name, group in (("tensorflow_build_user", GROUP), ("upgrade_canary_user", "edge_nodes")):
+        account = accounts.get(str(host.variables.get(name)))
+        if account is None or group not in host.groups or account.uid >= FIRST_USER:
+            continue
+        if name == "upgrade_canary_user" or not account.home.startswith(f"{root}/"):
+            yield (
+                f"{name} must be an account whose number is {FIRST_USER} or higher, but {host.variables[name]} has {account.uid}: it is one of the "
+                "system. Name another one."
+            )
 
 
 def served_elsewhere(variables: Mapping[str, Any]) -> Iterator[str]:

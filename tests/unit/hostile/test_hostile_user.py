@@ -4,8 +4,10 @@ What she answers through YARN is in test_hostile_yarn.py; owners and bytes of on
 """
 
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import ansible_programs
@@ -175,3 +177,33 @@ def test_every_program_of_users_meets_the_hostile_user():
 
     assert {name for name, _ in cli.COMMANDS} - {"python"} == set(OF_DEEPLEARNING)  # python is the user's own
     assert set(COMMANDS) <= set(OF_TFOS)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root runs a job as another account")
+@pytest.mark.parametrize(
+    "leaves", ["mkdir -p a/b; touch a/b/c; ln -s /etc a/etc", "mkdir closed; touch closed/x; chmod 0 closed"]
+)
+def test_root_removes_nothing_of_a_job_that_its_user_could_exchange_meanwhile(tmp_path: Path, leaves: str) -> None:
+    """On RHEL 7 Python follows a directory that became a link. What the user closed to itself stays, and is named."""
+    (tmp_path / "examples").symlink_to(ansible_programs.REPOSITORY / "examples")
+    (tmp_path / "site/plays").mkdir(parents=True)
+    place = tempfile.NamedTemporaryFile(dir="/tmp")  # noqa: SIM115 (nobody cannot enter tmp_path)
+    os.chown(place.name, 65534, -1)
+    variables = {
+        "upgrade_canary_user": "nobody",
+        "upgrade_canary_command": f"{leaves}; pwd > {place.name}",
+        "plan": {"environment": "tf-0123456789ab"},
+    }
+    include = {
+        "ansible.builtin.include_tasks": str(ansible_programs.REPOSITORY / "playbooks/layers/tasks/canary_job.yml")
+    }
+    code, output = ansible_programs.play_tasks(
+        tmp_path / "site/plays", [include], {"hosts": {"edge1": {}}, "vars": variables}
+    )
+    directory = Path(place.read().decode().strip())
+    assert directory.name.endswith(".canary")
+    if "closed" in leaves:
+        assert (code, [path.name for path in directory.iterdir()]) == (2, ["closed"]), output
+        shutil.rmtree(directory)
+    else:
+        assert (code, directory.exists()) == (0, False), output
