@@ -12,7 +12,8 @@ scripts/stack lock       write or check the locks of stacks
 scripts/stack data       compare compat/ with PyPI, or write the table of GPUs or of Xids
 
 Exit codes of resolve: 0 there is a stack, 1 misuse (an unknown component or option), 2 the request cannot be met,
-3 unsure: only data that is not verified is against it. Each command has --help. For real hosts, playbooks/plan.yml answers.
+3 unsure: only data that is not verified is against it. With --host or --inventory: 0 no host has a problem, 2 one has, or was
+not read. Each command has --help.
 """
 
 import argparse
@@ -20,6 +21,7 @@ import json
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from hadoop_dl.cli.arguments import Parser
@@ -29,7 +31,7 @@ from hadoop_dl.data.locks import StackError
 from hadoop_dl.data.stacks import Stack, add_directory, load_stack, stack_names
 from hadoop_dl.resolver import HostProfile, Misuse, Resolution, newest_wheel, resolve
 from hadoop_dl.resolver.named_stacks import fitting
-from hadoop_dl.resolver.request import COMPONENTS, OPTIONS, nearest_name
+from hadoop_dl.resolver.request import COMPONENTS, OPTIONS, nearest_name, read_request
 from hadoop_dl.resolver.versions import listed, version
 
 Command = Callable[[Sequence[str]], int]
@@ -79,6 +81,7 @@ examples:
   scripts/stack resolve --os rhel-7.9 --gpu P100 tensorflow=1.15 python=2.7 kafka=true
   scripts/stack resolve --os rhel-9.4 --gpu A100 --gpu H100 --hadoop cdp-7.1 --explain
   scripts/stack resolve --os 'other glibc=2.39 python=3.12' --gpu cc=8.6
+  scripts/stack resolve --inventory inventories/SITE tensorflow=2.15
 """
 
 
@@ -124,6 +127,19 @@ def resolve_parser() -> Parser:
     parser.add_argument(
         "--explain", action="store_true", help="why each version was chosen, and where each fact is written"
     )
+    parser.add_argument(
+        "--host",
+        action="append",
+        default=[],
+        type=Path,
+        metavar="FACTS.json",
+        help="a host by its facts, as ansible -m host_facts --tree writes them (docs/start/install.md); once for each host",
+    )
+    parser.add_argument(
+        "--inventory",
+        metavar="PATH",
+        help="read the hosts of an inventory as the plan does, and answer for each; without constraints: what it requests",
+    )
     parser.add_stacks()
     parser.add_argument("constraints", nargs="*", metavar="COMPONENT=CONSTRAINT")
     return parser
@@ -133,7 +149,7 @@ def once(name: str, values: Sequence[str]) -> str | None:
     """The value of an option that may be given once; twice the same is harmless."""
     if len(set(values)) > 1:
         raise Misuse(
-            f"--{name} was given twice, as {values[0]} and as {values[1]}. Give it once. For several hosts: playbooks/plan.yml."
+            f"--{name} was given twice, as {values[0]} and as {values[1]}. Give it once. For several hosts: --host or --inventory."
         )
     return values[0] if values else None
 
@@ -192,6 +208,8 @@ def resolve_command(arguments: Sequence[str]) -> int:
     if options.stacks:
         add_directory(options.stacks)
     request = read_constraints(options)
+    if options.host or options.inventory:
+        return resolve_hosts(options, request)
     resolution = resolve(request)
     if options.format == "json":
         print(json.dumps(resolution.as_json(), indent=2))
@@ -200,6 +218,27 @@ def resolve_command(arguments: Sequence[str]) -> int:
     else:
         print(conflict_text(resolution, options.explain))
     return STATUS[resolution.status]
+
+
+def resolve_hosts(options: argparse.Namespace, request: Mapping[str, Any]) -> int:
+    """The answer for real hosts, which is the plan's."""
+    from hadoop_dl.cli import stack_hosts  # an answer without hosts needs less
+
+    surplus_options = [f"--{name}" for name in ("os", "gpu", "hadoop") if name in request]
+    surplus_options += ["--explain"] if options.explain else []
+    surplus_options += ["--host"] if options.host and options.inventory else []
+    if surplus_options:
+        host_option = "--inventory" if options.inventory else "--host"
+        raise Misuse(
+            f"{listed(surplus_options)} cannot be given with {host_option}: hosts are what they answer. Leave it out."
+        )
+    read_request(load(), request)  # misuse is reported before a host is read
+    if options.inventory:
+        answers = stack_hosts.of_inventory(options.inventory, request)
+    else:
+        answers = stack_hosts.of_files(options.host, request)
+    print(json.dumps(answers.as_json(), indent=2) if options.format == "json" else answers.text())
+    return STATUS["ok" if answers.ok else "conflict"]
 
 
 def list_command(arguments: Sequence[str]) -> int:
