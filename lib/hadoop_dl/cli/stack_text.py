@@ -127,7 +127,7 @@ def conflict_text(resolution: Resolution, explain: bool) -> str:
     elif unchangeable(resolution.conflicts):
         lines.append("Nothing else in the request helps: the operating system and the GPUs decide.")
         if isinstance(gpus := resolution.request.get("gpu"), list) and len(gpus) > 1:
-            lines.append("If these GPUs are in different hosts, playbooks/plan.yml names the stack for all of them.")
+            lines.append("If these GPUs are in different hosts, --inventory or --host name the stack for all of them.")
     if resolution.which:
         width = max(len(command_line(request)) for request, _ in resolution.which)
         lines += ["Which is it?" if len(resolution.which) > 1 else "Or name it by what it has:"]

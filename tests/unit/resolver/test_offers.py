@@ -121,7 +121,7 @@ def test_a_gpu_newer_than_the_last_driver_of_a_branch_is_no_contradiction() -> N
 
 
 def test_two_systems_are_hosts_of_an_inventory(capsys: pytest.CaptureFixture[str]) -> None:
-    assert "For several hosts: playbooks/plan.yml" in printed(capsys, "--os", "rhel-7.9", "--os", "rhel-8.8")
+    assert "For several hosts: --host or --inventory" in printed(capsys, "--os", "rhel-7.9", "--os", "rhel-8.8")
 
 
 @pytest.mark.parametrize(("text", "words"), [("cml=true", "engine"), ("kerberos=true", "hadoop_login")])

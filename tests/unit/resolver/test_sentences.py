@@ -130,7 +130,7 @@ def test_an_answer_says_which_card_a_short_name_was_taken_for(
 
 
 def test_gpus_that_no_driver_drives_together_may_be_in_different_hosts(capsys: pytest.CaptureFixture[str]) -> None:
-    words = "If these GPUs are in different hosts, playbooks/plan.yml names the stack for all of them."
+    words = "If these GPUs are in different hosts, --inventory or --host name the stack for all of them."
     assert words in run("resolve --os rhel-8.8 --gpu K80 --gpu H100", capsys)[1]
     assert words not in run("resolve --os rhel-7.9 --gpu H200", capsys)[1]
 
