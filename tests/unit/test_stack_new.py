@@ -100,6 +100,13 @@ def test_the_file_requires_what_the_answer_has(directory, request_, present, abs
     assert len({Requirement(line).name for line in lines}) == len(lines), "a project is required once"
 
 
+def test_a_stack_without_an_operating_system_is_for_the_hosts_of_the_nearest(directory: Path) -> None:
+    """TensorFlow 2.8 is for glibc 2.12, but no cryptography is any more."""
+    request = {"tensorflow": "2.8", "python": "3.9"}
+    new = stack_new.new_stack(load(), "new", directory, request, resolve(request))
+    assert (new.data["os"], new.data["glibc_min"]) == (["el8", "el9"], "2.28")
+
+
 def test_a_refused_lock_leaves_the_file_and_names_its_lines(directory, monkeypatch, capsys):
     reason = "Because keras==2.12.0 depends on numpy>=2 and tensorflow==2.12.1 depends on numpy<=1.24.3"
 

@@ -88,6 +88,8 @@ def new_stack(compat: Compat, name: str, directory: Path, request: Mapping[str, 
     systems = [short_name(system.key)] if isinstance(system, System) else near.data["os"]
     if isinstance(system, System):  # every wheel for these hosts may be locked
         versions["glibc_min"] = platform(shared_tables(compat).catalog, system)["glibc"]
+    else:  # those of the nearest stack
+        versions["glibc_min"] = max(versions["glibc_min"], near.data["glibc_min"], key=version)
     data = {
         "name": name,
         "description": f"{summary(versions).partition(', CUDA')[0]} ({', '.join(systems)})",
