@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """How much faster the session's GPU trains than its CPU: python benchmark.py [--seconds N] [NETWORK ...]
 
 The networks (networks.py) and their data are those of `deeplearning benchmark`, so a session can be compared with a host. It takes all cores and the

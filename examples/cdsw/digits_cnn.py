@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """A small convolutional network on handwritten digits with Keras, after Keras' cifar10_cnn: python digits_cnn.py
 
 It trains with images that are shifted at random, saves the model and its logs, and reports how many held-out digits it reads. CUDA_VISIBLE_DEVICES=-1

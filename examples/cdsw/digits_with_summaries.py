@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """A layered network on handwritten digits with summaries for TensorBoard, after TensorFlow's mnist_with_summaries: python digits_with_summaries.py
 
 It is written as for TensorFlow 1 (a graph and a session); with TensorFlow 2 it uses tf.compat.v1. CUDA_VISIBLE_DEVICES=-1 leaves GPUs alone.

@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """Install this project's stack for you, in a session of Cloudera Data Science Workbench: python install.py
 
 Everything comes from your site's mirror, each file is compared with its sha256, and goes below ~/.local. Nothing of the engine changes.

@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """Show the logs of a training in your browser: python run_tensorboard.py [DIRECTORY]; it runs until you stop it.
 
 CDSW passes ports of a session on to the browser. Which one there is, and its address, depends on the release:

@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """Name the script that trains in this stack, or say why the stack cannot train in that way.
 
 tfos-submit --local choose.py spark

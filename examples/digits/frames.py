@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """From a DataFrame to a DataFrame: TensorFlow trains on a table in Parquet, executors apply the model to other rows.
 
     tfos-submit --executors 2 --py-files digits.py,job.py,storage.py,train_tf2.py frames.py \\

@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """What both training scripts do around their network: the options, TensorFlow nodes in Spark's executors, and the result."""
 
 from __future__ import absolute_import, division, print_function

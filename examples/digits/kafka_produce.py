@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """Send the digits to a Kafka topic, one row a message, training rows first.
 
 tfos-submit --local kafka_produce.py --brokers edge1:9092 --topic digits

@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """Read the digits from a Kafka topic with TensorFlow and train on them, here, in this process.
 
     tfos-submit --local kafka_train.py --brokers edge1:9092 --topic digits

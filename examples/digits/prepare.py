@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """Write the digits into HDFS, as CSV (for InputMode.SPARK) and as TFRecords (for InputMode.TENSORFLOW).
 
     tfos-submit --local prepare.py hdfs:///user/me/digits

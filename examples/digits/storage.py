@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """What the examples share on top of every TensorFlow from 1.4 on: files in HDFS, and the held-out digits."""
 
 from __future__ import absolute_import, division, print_function

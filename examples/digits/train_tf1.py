@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """Train on the digits with TensorFlowOnSpark and TensorFlow 1.4 to 1.15: one parameter server, the other executors are workers.
 
     tfos-submit --executors 2 --py-files digits.py,job.py,storage.py train_tf1.py \\

@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """Train on the digits with TensorFlowOnSpark and TensorFlow 2: two or more workers, all-reduce after every step.
 
     tfos-submit --executors 2 --py-files digits.py,job.py,storage.py train_tf2.py \\

@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """32 x 32 colour images in ten classes: made ones, or those of CIFAR-10, and a network for them after Keras' cifar10_cnn."""
 
 from __future__ import absolute_import, division, print_function

@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """Train on 32 x 32 colour images with Keras, on one host.
 
 deeplearning run plain.py --output ~/runs/images

@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """Serve a saved model: load it without its program, and ask it about images that it never saw.
 
 deeplearning run predict.py ~/runs/images/model

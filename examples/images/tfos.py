@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """Train on 32 x 32 colour images with Keras, on the executors of a Spark job.
 
 tfos-submit --executors 2 --gpus 0 --py-files images.py tfos.py --output hdfs://namenode:8020/user/me/images

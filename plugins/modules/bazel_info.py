@@ -1,5 +1,4 @@
 #!/usr/bin/python
-# -*- coding: utf-8 -*-
 """Read which versions of bazel a host has and what it could compile one with. Changes nothing."""
 
 from __future__ import absolute_import, division, print_function

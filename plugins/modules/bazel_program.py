@@ -1,5 +1,4 @@
 #!/usr/bin/python
-# -*- coding: utf-8 -*-
 """Have one version of bazel in a directory of its own, complete and marked, or remove it."""
 
 from __future__ import absolute_import, division, print_function

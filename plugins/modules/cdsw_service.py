@@ -1,5 +1,4 @@
 #!/usr/bin/python
-# -*- coding: utf-8 -*-
 """Restart CDSW on a host, or only wait until it is ready."""
 
 from __future__ import absolute_import, division, print_function

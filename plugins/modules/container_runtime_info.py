@@ -1,5 +1,4 @@
 #!/usr/bin/python
-# -*- coding: utf-8 -*-
 """Read what a host has of Docker and of NVIDIA's container runtimes. Changes nothing."""
 
 from __future__ import absolute_import, division, print_function

@@ -1,5 +1,4 @@
 #!/usr/bin/python
-# -*- coding: utf-8 -*-
 """Start a program that goes on when the connection is lost, or ask how it ended."""
 
 from __future__ import absolute_import, division, print_function

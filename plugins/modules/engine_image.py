@@ -1,5 +1,4 @@
 #!/usr/bin/python
-# -*- coding: utf-8 -*-
 """Build an engine image for CDSW, test it, save it, and make it the active one; the earlier ones stay for the way back."""
 
 from __future__ import absolute_import, division, print_function

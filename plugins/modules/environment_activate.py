@@ -1,5 +1,4 @@
 #!/usr/bin/python
-# -*- coding: utf-8 -*-
 """Make a sealed environment the current one, and remove old ones."""
 
 from __future__ import absolute_import, division, print_function

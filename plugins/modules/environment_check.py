@@ -1,5 +1,4 @@
 #!/usr/bin/python
-# -*- coding: utf-8 -*-
 """Compare every byte of a sealed environment with what was installed."""
 
 from __future__ import absolute_import, division, print_function

@@ -1,5 +1,4 @@
 #!/usr/bin/python
-# -*- coding: utf-8 -*-
 """Tell what the active environment of a host consists of."""
 
 from __future__ import absolute_import, division, print_function

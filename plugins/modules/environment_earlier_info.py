@@ -1,5 +1,4 @@
 #!/usr/bin/python
-# -*- coding: utf-8 -*-
 """Tell to which environment a host can go back."""
 
 from __future__ import absolute_import, division, print_function

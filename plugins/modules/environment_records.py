@@ -1,5 +1,4 @@
 #!/usr/bin/python
-# -*- coding: utf-8 -*-
 """Keep what a host's roles recorded for the active environment, and restore it after a rollback."""
 
 from __future__ import absolute_import, division, print_function

@@ -1,5 +1,4 @@
 #!/usr/bin/python
-# -*- coding: utf-8 -*-
 """Verify that an environment is what its lock says and works, and seal it."""
 
 from __future__ import absolute_import, division, print_function

@@ -1,5 +1,4 @@
 #!/usr/bin/python
-# -*- coding: utf-8 -*-
 """Download a file whose sha256 is known: within a time and a size, from one server, under its name only when it is complete."""
 
 from __future__ import absolute_import, division, print_function

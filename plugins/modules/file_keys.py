@@ -1,5 +1,4 @@
 #!/usr/bin/python
-# -*- coding: utf-8 -*-
 """Set single keys of configuration files, and restore what was there before."""
 
 from __future__ import absolute_import, division, print_function

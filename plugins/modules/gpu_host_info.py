@@ -1,5 +1,4 @@
 #!/usr/bin/python
-# -*- coding: utf-8 -*-
 """Read what decides about a GPU driver on a host: kernels, boot entries, modules, packages, processes. Changes nothing."""
 
 from __future__ import absolute_import, division, print_function

@@ -1,5 +1,4 @@
 #!/usr/bin/python
-# -*- coding: utf-8 -*-
 """Find the Hadoop client of a host and everything that libhdfs needs of it; say in sentences what is missing."""
 
 from __future__ import absolute_import, division, print_function

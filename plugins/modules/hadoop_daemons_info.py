@@ -1,5 +1,4 @@
 #!/usr/bin/python
-# -*- coding: utf-8 -*-
 """Read which of Hadoop's masters and DataNodes run on a host, and ask HDFS whether it can do without one of them."""
 
 from __future__ import absolute_import, division, print_function

@@ -1,5 +1,4 @@
 #!/usr/bin/python
-# -*- coding: utf-8 -*-
 """Check that a host can log in to Kerberos."""
 
 from __future__ import absolute_import, division, print_function

@@ -1,5 +1,4 @@
 #!/usr/bin/python
-# -*- coding: utf-8 -*-
 """Keep a module out of the initramfs of every installed kernel. A new image is verified before it replaces the old one."""
 
 from __future__ import absolute_import, division, print_function

@@ -1,5 +1,4 @@
 #!/usr/bin/python
-# -*- coding: utf-8 -*-
 """Run a program that cannot hold its host for ever: at the limit it is ended, with all it started, and named."""
 
 from __future__ import absolute_import, division, print_function

@@ -1,5 +1,4 @@
 #!/usr/bin/python
-# -*- coding: utf-8 -*-
 """Run an installer while no other run of this project changes the host, within a time."""
 
 from __future__ import absolute_import, division, print_function

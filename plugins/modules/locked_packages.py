@@ -1,5 +1,4 @@
 #!/usr/bin/python
-# -*- coding: utf-8 -*-
 """Install one component of a lock into an environment, from the mirror and by hash."""
 
 from __future__ import absolute_import, division, print_function

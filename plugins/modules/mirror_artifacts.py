@@ -1,5 +1,4 @@
 #!/usr/bin/python
-# -*- coding: utf-8 -*-
 """Make a mirror directory hold artifacts, each proved by sha256. Needs Python 3.6 or later on the mirror host."""
 
 from __future__ import absolute_import, division, print_function

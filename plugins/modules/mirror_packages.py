@@ -1,5 +1,4 @@
 #!/usr/bin/python
-# -*- coding: utf-8 -*-
 """Make a set of RPM packages in a mirror: named ones with what they require, each signed. Needs Python 3.6 or later on the mirror host."""
 
 from __future__ import absolute_import, division, print_function

@@ -1,5 +1,4 @@
 #!/usr/bin/python
-# -*- coding: utf-8 -*-
 """Record the files of a component before they are created, and remove those that are no longer requested."""
 
 from __future__ import absolute_import, division, print_function

@@ -1,5 +1,4 @@
 #!/usr/bin/python
-# -*- coding: utf-8 -*-
 """Name the process that holds the package manager's lock."""
 
 from __future__ import absolute_import, division, print_function

@@ -1,5 +1,4 @@
 #!/usr/bin/python
-# -*- coding: utf-8 -*-
 """List the enabled repositories of dnf or yum that no transaction of this project uses."""
 
 from __future__ import absolute_import, division, print_function

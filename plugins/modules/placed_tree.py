@@ -1,5 +1,4 @@
 #!/usr/bin/python
-# -*- coding: utf-8 -*-
 """Unpack an archive beside its path, mark it, then rename it: what has the name is whole."""
 
 from __future__ import absolute_import, division, print_function

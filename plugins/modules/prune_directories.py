@@ -1,5 +1,4 @@
 #!/usr/bin/python
-# -*- coding: utf-8 -*-
 """Remove directories that are empty; what somebody put into one stays, and so does the directory."""
 
 from __future__ import absolute_import, division, print_function

@@ -1,5 +1,4 @@
 #!/usr/bin/python
-# -*- coding: utf-8 -*-
 """Write down what a role left on a host, so that the next run knows whether it is still there, without running the role."""
 
 from __future__ import absolute_import, division, print_function

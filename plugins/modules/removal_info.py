@@ -1,5 +1,4 @@
 #!/usr/bin/python
-# -*- coding: utf-8 -*-
 """Tell what of this project is on a host, by its records there, and which processes use it."""
 
 from __future__ import absolute_import, division, print_function

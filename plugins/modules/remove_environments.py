@@ -1,5 +1,4 @@
 #!/usr/bin/python
-# -*- coding: utf-8 -*-
 """Remove every environment of a host, with Spark, its settings and their receipts."""
 
 from __future__ import absolute_import, division, print_function

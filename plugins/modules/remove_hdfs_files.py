@@ -1,5 +1,4 @@
 #!/usr/bin/python
-# -*- coding: utf-8 -*-
 """Remove what this project put into HDFS, and the directories that it made there when they are empty."""
 
 from __future__ import absolute_import, division, print_function

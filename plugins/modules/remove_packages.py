@@ -1,5 +1,4 @@
 #!/usr/bin/python
-# -*- coding: utf-8 -*-
 """Remove packages with what came as their dependency and nobody else needs, and nothing more."""
 
 from __future__ import absolute_import, division, print_function

@@ -1,5 +1,4 @@
 #!/usr/bin/python
-# -*- coding: utf-8 -*-
 """Take or release a host for one whole run of the playbooks."""
 
 from __future__ import absolute_import, division, print_function

@@ -1,5 +1,4 @@
 #!/usr/bin/python
-# -*- coding: utf-8 -*-
 """Keep Spark's jars in HDFS as one archive, so that no job uploads them again."""
 
 from __future__ import absolute_import, division, print_function

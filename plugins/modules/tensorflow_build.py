@@ -1,5 +1,4 @@
 #!/usr/bin/python
-# -*- coding: utf-8 -*-
 """Start a build of TensorFlow in the background, or ask how far it is."""
 
 from __future__ import absolute_import, division, print_function

@@ -1,5 +1,4 @@
 #!/usr/bin/python
-# -*- coding: utf-8 -*-
 """Read what a host has for building TensorFlow. Changes nothing."""
 
 from __future__ import absolute_import, division, print_function

@@ -1,5 +1,4 @@
 #!/usr/bin/python
-# -*- coding: utf-8 -*-
 """Record what the role tensorflow_build is about to create on a host, or remove that and nothing else."""
 
 from __future__ import absolute_import, division, print_function

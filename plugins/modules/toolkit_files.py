@@ -1,5 +1,4 @@
 #!/usr/bin/python
-# -*- coding: utf-8 -*-
 """What NVIDIA's installer left in a toolkit's directory: recorded with the mark of a complete toolkit, and compared."""
 
 from __future__ import absolute_import, division, print_function

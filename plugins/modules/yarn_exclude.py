@@ -1,5 +1,4 @@
 #!/usr/bin/python
-# -*- coding: utf-8 -*-
 """Add one NodeManager to the ResourceManager's file of excluded nodes, and take away only what was added here."""
 
 from __future__ import absolute_import, division, print_function

@@ -1,5 +1,4 @@
 #!/usr/bin/python
-# -*- coding: utf-8 -*-
 """Ask the NodeManager of this host whether its GPU plugin still works."""
 
 from __future__ import absolute_import, division, print_function

@@ -1,5 +1,4 @@
 #!/usr/bin/python
-# -*- coding: utf-8 -*-
 """Give nodes of YARN their label, and take away only what was given here, on a host that has a ResourceManager."""
 
 from __future__ import absolute_import, division, print_function

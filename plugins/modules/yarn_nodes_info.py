@@ -1,5 +1,4 @@
 #!/usr/bin/python
-# -*- coding: utf-8 -*-
 """Ask the ResourceManager about one NodeManager and about those that leave, on a host that has a ResourceManager."""
 
 from __future__ import absolute_import, division, print_function

@@ -1,5 +1,4 @@
 #!/usr/bin/python
-# -*- coding: utf-8 -*-
 """Wait until NodeManagers report to a ResourceManager that was restarted, on its host."""
 
 from __future__ import absolute_import, division, print_function

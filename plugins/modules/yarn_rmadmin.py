@@ -1,5 +1,4 @@
 #!/usr/bin/python
-# -*- coding: utf-8 -*-
 """Run yarn rmadmin on a host that has a ResourceManager, as its account and with its login."""
 
 from __future__ import absolute_import, division, print_function

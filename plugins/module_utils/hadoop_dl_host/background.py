@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """Processes that continue when the module that started them ends, or the connection or the controller is lost. Python 2.7 and 3."""
 
 from __future__ import absolute_import, division, print_function

@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """The versions of bazel that the role bazel installed below a directory, by their marks, and what an executable of bazel is. Python 2.7 and 3.
 
 A version is ROOT/VERSION/bin/bazel with ROOT/VERSION/.deeplearning.json, which is written with it: no mark, not managed by this project.

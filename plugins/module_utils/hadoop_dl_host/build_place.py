@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """What builds of TensorFlow create on a host: the record of it, and its removal. Python 2.7 and 3, standard library only.
 
 The record is {"roots": {path: existed before}, "users": {name: existed before}}, of everything that the inventory ever named here.

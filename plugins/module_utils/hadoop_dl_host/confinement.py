@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """Run an unverified program so that it can read this host as any user can and change nothing. Python 2.7 and 3.
 
     with Cell(path) as cell:

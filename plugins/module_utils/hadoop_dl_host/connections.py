@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """One request of a server, within a limit of bytes and of time, and without telling secrets. Python 2.7 and 3, standard library only.
 
 A server that sends a byte a minute satisfies every timeout of a single read; so a timer closes the connection.

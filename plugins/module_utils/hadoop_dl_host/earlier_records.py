@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """Records of the releases up to 0.2, as rows of the ledger. To be removed, with its test, in release 0.4. Python 2.7 and 3, standard library only.
 
 etc/yarn_gpu.json, etc/cdsw.json with its copy .previous, etc/daemon.json with its copy .before. The first change of the ledger replaces them.

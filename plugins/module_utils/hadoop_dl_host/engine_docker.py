@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """What an engine image needs of Docker: build, ask, save, remove, each with a limit. Python 2.7 and 3, standard library only."""
 
 from __future__ import absolute_import, division, print_function

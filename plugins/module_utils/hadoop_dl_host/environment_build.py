@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """Install one component of a lock into a tree that is being built. Python 2.7 and 3.
 
 Fetch and verify all wheels -> unpack -> compile -> write the list of files -> sync -> mark as complete. A run that ends

@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """Every byte of an environment: lists of files with their sha256, and what makes them last. Python 2.7 and 3."""
 
 from __future__ import absolute_import, division, print_function

@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """The environments of a host in the order of their activations, and the one that a rollback activates. Python 2.7 and 3."""
 
 from __future__ import absolute_import, division, print_function

@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """Run an environment's Python as a user without rights: its wheels are the lock's, but who built them is a stranger. Python 2.7 and 3.
 
 with environment_imports.runner(tree) as run:

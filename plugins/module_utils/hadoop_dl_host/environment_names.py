@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """The names of an environment: X is a link to one of its trees X.1, X.2, ... Python 2.7 and 3.
 
 X is `<stack>-<digest>`, the same on every host, so jobs, scripts and `current` use it. A tree is never changed once it

@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """What the modules of environments share: locks, state files, programs with a limit, who uses a tree. Python 2.7 and 3."""
 
 from __future__ import absolute_import, division, print_function

@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """Is a sealed environment still the tree that was sealed? Python 2.7 and 3, standard library only.
 
 Two lists are made at the seal. tree.txt has size and modification time of every file and link: comparing it takes a

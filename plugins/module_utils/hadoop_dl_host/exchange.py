@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """Put a complete directory in the place of another one; after a kill at any step, the next run ends clean. Python 2.7 and 3.
 
 The place is missing for a moment, between two renames: kernels of RHEL 7 cannot exchange names at once. `old` is where

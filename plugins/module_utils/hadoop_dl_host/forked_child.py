@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """A child gives up rights between fork and exec (`prepare` of processes.run). If the kernel refuses, the program does not start.
 
 Everything is looked up before: a child must not wait for a lock. Python 2.7 and 3, standard library only.

@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """Single settings of Hadoop's configuration files: properties of *.xml, keys of container-executor.cfg. Python 2.7 and 3, standard library only.
 
 Everything else in a file keeps its bytes: comments, order, white space. Pure functions, from bytes to bytes. How Hadoop reads its files:

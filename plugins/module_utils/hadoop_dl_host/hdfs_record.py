@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """What this project put into HDFS from this host: files, the directories that were made for them, and who wrote them. Python 2.7 and 3."""
 
 from __future__ import absolute_import, division, print_function

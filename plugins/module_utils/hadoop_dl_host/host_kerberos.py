@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """What a host has of Kerberos. Python 2.7 and 3, standard library only; a part of host_reader.
 
 krb5.conf(5): default_realm is in the section libdefaults; `include` and `includedir` name other files. RHEL's own file has it as a comment.

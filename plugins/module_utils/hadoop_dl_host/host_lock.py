@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """One lock per host, for everything that changes it. Python 2.7 and 3, standard library only.
 
     from .host_lock import HostLock, HostLocked

@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """Read everything about a host that the plan needs, at once, and print it as one JSON line.
 
 Python 2.7 and 3, standard library only, reads and never writes. The action plugin host_facts pipes it, packed with

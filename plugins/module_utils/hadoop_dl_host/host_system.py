@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """What a host is: operating system, processor, kernel, GPUs, driver. Python 2.7 and 3, standard library only; host_reader reads the rest.
 
 Sources of the layouts read here: os-release(5), proc(5), the kernel's Documentation/ABI/testing/sysfs-bus-pci,

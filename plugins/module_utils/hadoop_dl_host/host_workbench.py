@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """What a host has of Cloudera Data Science Workbench (CDSW) and of Docker. Python 2.7 and 3, standard library only; a part of host_reader.
 
 Where things are: compat/cdsw.yml. Of cdsw.conf only SETTINGS are read: the file may hold secrets.

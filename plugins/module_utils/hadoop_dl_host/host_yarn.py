@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """What a host has of YARN's configuration for GPUs, and which nodes left YARN. Python 2.7 and 3, standard library only; a part of host_reader.
 
 Of Hadoop's files only SETTINGS and QUEUES are read: they may hold secrets.

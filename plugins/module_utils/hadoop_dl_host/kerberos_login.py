@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """A login to a cluster with Kerberos that lasts as long as one step, in a ticket cache of its own. Python 2.7 and 3, standard library only.
 
 The keytab stays where it is. kinit, klist and curl are MIT's and the distribution's, which RHEL 7 to 9 have.

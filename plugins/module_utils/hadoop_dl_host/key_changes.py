@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """The change of one file's keys, and the rows that the ledger must have of it. Python 2.7 and 3; reads and writes nothing."""
 
 from __future__ import absolute_import, division, print_function

@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """Formats of files with keys: from bytes to bytes, and everything but the key keeps them. Python 2.7 and 3, standard library only.
 
 XML and CFG are Hadoop's, SHELL is cdsw.conf (KEY="value", the last line counts), JSON has keys of two levels (runtimes.nvidia).

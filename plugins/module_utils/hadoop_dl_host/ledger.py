@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """What this project changed on a host: STATE/<component>.json, with rows in the order of the changes. Python 2.7 and 3, standard library only.
 
 A row is written before its change, so a killed run leaves at most a row without a change:

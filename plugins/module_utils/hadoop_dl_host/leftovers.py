@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """End the processes that a killed program left behind. Python 2.7 and 3.
 
 bazel does not take its compilers with it: they go on, keep their memory, and write into a tree that the next build uses. Each program has a session of its

@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """MapR's file system as a directory: /mapr/CLUSTER, mounted by NFS or FUSE. Python 2.7 and 3, standard library only.
 
 https://docs.datafabric.hpe.com/61/MapROverview/c_direct_NFS.html, https://docs.datafabric.hpe.com/61/AdministratorGuide/MapRfusePOSIXClient.html

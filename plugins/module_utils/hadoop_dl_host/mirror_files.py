@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """Fill a mirror directory with artifacts that are known by sha256. Python 3.6 and later, standard library only.
 
 Runs on the mirror host (module mirror_artifacts) and on the controller (hadoop_dl.cli.mirror). A file appears under its

@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """The package index and the web, asked patiently and without telling secrets. Python 3.6 and later, standard library only."""
 
 import html.parser

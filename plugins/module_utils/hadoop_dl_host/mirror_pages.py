@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """The mirror's package index (PEP 503): simple/PROJECT/index.html with a link and a sha256 for each file. Python 3.6 and later, standard library only.
 
 The pages are files, so that any web server serves them. They are written from the manifest and removed with it.

@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """Remove from a mirror what nothing needs any more. Python 3.6 and later, standard library only."""
 
 import os

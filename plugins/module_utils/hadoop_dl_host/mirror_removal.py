@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """Remove a mirror: what its manifest lists, and directories that are empty then. Python 3.6 and later, standard library only."""
 
 import os

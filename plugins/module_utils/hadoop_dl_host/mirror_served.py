@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """Request from a mirror everything that hosts will request. Python 3.6 and later, standard library only."""
 
 import re

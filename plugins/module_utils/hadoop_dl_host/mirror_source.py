@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """Where an environment's wheels come from: the project's own mirror, or a package index (PEP 503) of the site's. Python 2.7 and 3.
 
 Every file is compared with the lock, so neither is trusted. A login is sent to the index's server alone, and shown nowhere.

@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """Which of Hadoop's masters and DataNodes run on this host, and what the active NameNodes answer about blocks. Python 2.7 and 3, standard library only.
 
 The answer is that of JMX (https://hadoop.apache.org/docs/r3.3.6/hadoop-project-dist/hadoop-common/Metrics.html, FSNamesystem), read from 2.10.2 and 3.3.6.

@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """What belongs to the environments in the directory of this project, beside envs. Python 2.7 and 3."""
 
 from __future__ import absolute_import, division, print_function

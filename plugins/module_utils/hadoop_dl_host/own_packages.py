@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """A user's own packages on top of an environment, in a directory that `deeplearning venv` made. Python 2.7 and 3.
 
 Part of the programs tfos-submit and deeplearning.

@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """Who holds the package manager's lock. Python 2.7 and 3.
 
 For rpm's lock, dnf only fails; for its own, it waits without end.

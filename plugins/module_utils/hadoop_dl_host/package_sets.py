@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """A set of RPM packages in a mirror: named packages, with what they require, from signed repositories. Python 3.6 and later.
 
 dnf reads the repositories, of whatever release they are, and fetches; rpmkeys checks every package with the given keys alone; createrepo_c writes

@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """Run programs on a host so that none of them can hold its caller: every wait has a limit. Python 2.7 and 3.
 
 Part of modules, and of the scripts that hadoop_dl.hosts.host_script pipes into a host's Python.

@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """What this project has on a host, by the records of its roles there, and who uses it. Python 2.7 and 3, standard library; reads only."""
 
 from __future__ import absolute_import, division, print_function

@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """Run foreign code as the user who is here, without that user's sudo, network and files. Python 2.7 and 3, standard library only.
 
 Unlike a cell (confinement) and the user of a build (seclusion) this needs no root, but a kernel that lets users have namespaces.

@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """Run a build as an unprivileged user, without a network, with its output in a log. Python 2.7 and 3.
 
 What is built is pinned by a commit, but its rules are programs: they see the host as its user does and a loopback device of their own. Unlike a

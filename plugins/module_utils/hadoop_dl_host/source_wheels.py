@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """Wheels of the locks' source distributions, by recipe: the named files are copied, and no setup.py runs. Python 2.7 and 3.
 
 A recipe is for the bytes of one source distribution, and has the sha256 of the wheel that it yields: members are stored in one

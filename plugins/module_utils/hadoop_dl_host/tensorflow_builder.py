@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """Build TensorFlow's wheel from a checkout, step by step, and publish it: what the module tensorflow_build runs in the background. Python 2.7 and 3.
 
 Below the root: builds/KEY (log, status, what is being made), source/VERSION and bazel (kept: a build is resumed from them), and

@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """Text for a terminal: rows with columns, and output in any locale. Python 2.7 and 3, standard library only."""
 
 from __future__ import absolute_import, division, print_function, unicode_literals

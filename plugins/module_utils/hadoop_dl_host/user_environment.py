@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """An installed environment as a user of the host runs it: which one it is, and what its programs need. Python 2.7 and 3.
 
 Part of the programs tfos-submit and deeplearning.

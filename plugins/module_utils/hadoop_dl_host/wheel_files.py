@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """Unpack a verified wheel into an environment, as pip does, and report every file with its sha256. Python 2.7 and 3.
 
 The layout is the one of https://packaging.python.org/specifications/binary-distribution-format/ ; if that leaves a

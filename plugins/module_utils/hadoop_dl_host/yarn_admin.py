@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """Commands to a ResourceManager on its own host, as the account that it runs as. Python 2.7 and 3, standard library only.
 
 On a cluster with Kerberos the login is the ResourceManager's own, of yarn-site.xml, else a ticket that the account has. The ResourceManager's account

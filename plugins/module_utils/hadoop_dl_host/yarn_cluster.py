@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """Where YARN's ResourceManager is, and which environments its applications name. Python 2.7 and 3, standard library only.
 
 tfos-submit marks each application with its environment; an application that waits in a queue has no process on any host yet.

@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """The ResourceManager's file of excluded NodeManagers, and which of its lines are this project's. Python 2.7 and 3, standard library only.
 
 The plain form: names with white space between them, a # begins a comment (org.apache.hadoop.util.HostsFileReader, 2.10 and 3.3.6).

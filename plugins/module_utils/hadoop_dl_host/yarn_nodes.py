@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """What the ResourceManager answers about its NodeManagers. Python 2.7 and 3, standard library only; decides nothing.
 
 https://hadoop.apache.org/docs/r3.3.6/hadoop-yarn/hadoop-yarn-site/ResourceManagerRest.html, and NodeManagerRest.html for the applications of a node.

@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """Questions about an engine image, answered by its own Python (2.7 and 3), as one JSON line.
 
 python engine_probe.py                 what the base has

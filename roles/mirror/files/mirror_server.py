@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """Serve the mirror's folders over HTTP(S), read-only. Python 3.6 and later, standard library only; started with -I by systemd.
 
 Python's own http.server serves one connection at a time on 3.6, waits for idle ones without end, and shows every file

@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """check_wheel.py WHEEL REQUEST: unpack a wheel where nothing else is, and let it show what it can. Python 2.7 and 3.
 
 Prints one line of JSON: what was found, and each difference from the request as a clause. check_wheel.py --symbols WHEEL prints the dynamic section

@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """Questions that the environment's own Python answers: 2.7 or 3, TensorFlow 1 or 2. probe.py gives it this text.
 
 A line of JSON for each answer: a library that crashes takes the process along, and what was answered before still counts.

@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """Answer every question of the suite (tests/infra) about one host at once, as one JSON line.
 
 Runs on the host: Python 2.7 and 3, standard library only, packed with processes, environment_imports and what it imports, and gpu_check

@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """Read a host for the report in one round: what the plan reads, the health of its GPUs, and when it was changed. One JSON line.
 
 Python 2.7 and 3, standard library only, reads and never writes. The action plugin report_facts pipes it, packed with its

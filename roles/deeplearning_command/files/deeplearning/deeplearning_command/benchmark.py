@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """deeplearning benchmark: how much faster the GPU of this host trains than its CPU."""
 
 from __future__ import absolute_import, division, print_function

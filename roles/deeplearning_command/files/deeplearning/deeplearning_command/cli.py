@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """Deep learning on this host, for the people who train: deeplearning --help."""
 
 from __future__ import absolute_import, division, print_function

@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """deeplearning grid: a script with many sets of parameters, on the cluster. tfos-submit does it, and has the options of a job."""
 
 from __future__ import absolute_import, division, print_function

@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """deeplearning list: the environments of this host, from their own files; nothing of TensorFlow is started."""
 
 from __future__ import absolute_import, division, print_function

@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """The networks that the benchmark trains, on made data: those of the Fujitsu white paper (PRIMEFLEX for Hadoop, page 9), as Keras' examples have them.
 
 Runs in the Python of an environment, in a process for each measurement: it imports TensorFlow.

@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """deeplearning notebook and kernel: Jupyter with an environment. Jupyter itself is a package of the user, or of the environment."""
 
 from __future__ import absolute_import, division, print_function

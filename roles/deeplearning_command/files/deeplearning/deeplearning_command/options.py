@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """What the commands have in common: their options, their exit statuses, and how they speak."""
 
 from __future__ import absolute_import, division, print_function

@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """deeplearning run, python and pip: programs of an environment, in place of this one."""
 
 from __future__ import absolute_import, division, print_function

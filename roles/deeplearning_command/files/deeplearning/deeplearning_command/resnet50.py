@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """deeplearning benchmark --resnet50: whether training on more hosts pays. Each number of workers is a job on YARN by tfos-submit (resnet50_job.py)."""
 
 from __future__ import absolute_import, division, print_function

@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """The job of deeplearning benchmark --resnet50, in the environment's Python 3: the driver, and what each worker measures.
 
 TensorFlow 2.4 to 2.15. Each round measures every part once, in turn, so that a load which changes meets all of them alike. All workers

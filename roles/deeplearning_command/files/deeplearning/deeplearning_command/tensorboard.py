@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """deeplearning tensorboard: the TensorBoard of an environment, for this host alone; it ends with the command, because it takes its place."""
 
 from __future__ import absolute_import, division, print_function

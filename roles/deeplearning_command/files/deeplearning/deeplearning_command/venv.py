@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """deeplearning venv: a user's directory of packages on top of an environment, which stays as it is.
 
 The directory has its own Python and an empty site-packages; a .pth file adds the environment's packages behind it. Its pip.conf

@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """The acceptance run (gpu-check --accept): what the GPUs copy, compared with what card and links can. It measures idle GPUs only."""
 
 from __future__ import absolute_import, division, print_function

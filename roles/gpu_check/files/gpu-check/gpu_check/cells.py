@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """What a cell of nvidia-smi's tables may have. It ends with status 0 and prints "[GPU is lost]" or "ERR!" in the cells of a sick card."""
 
 from __future__ import absolute_import, division, print_function

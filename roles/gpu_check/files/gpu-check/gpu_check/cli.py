@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """Check this host's GPUs, driver, CUDA and TensorFlow: one line for each question, PASS, FAIL or SKIP.
 
     gpu-check [--json] [--list] [NAME ...]

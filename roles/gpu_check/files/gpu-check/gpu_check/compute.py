@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """Questions that compute: through the driver's own library, and through TensorFlow.
 
 They take memory on the GPUs, so they are skipped if other processes compute there, unless they are requested by name.

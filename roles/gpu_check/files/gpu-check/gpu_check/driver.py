@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """Questions about GPUs that must be there and the driver that serves them."""
 
 from __future__ import absolute_import, division, print_function

@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """Questions about the cards themselves: memory, errors, links."""
 
 from __future__ import absolute_import, division, print_function

@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """The host, or the container, as the questions see it. Tests give it a root and answers for commands."""
 
 from __future__ import absolute_import, division, print_function

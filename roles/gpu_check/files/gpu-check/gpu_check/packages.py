@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """Whether the packages of driver, CUDA, cuDNN and NCCL still hold the files that they installed, as rpm or dpkg answers."""
 
 from __future__ import absolute_import, division, print_function

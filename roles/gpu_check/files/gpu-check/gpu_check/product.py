@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """What TensorFlow sees and computes, as one JSON line. Runs alone, in the environment's Python: 2.7 or 3, TensorFlow 1 or 2.
 
 The white paper's matrix product, 2x3 by 3x2 (cuBLAS), and a convolution (cuDNN), in the form of TensorFlow 1 (a graph

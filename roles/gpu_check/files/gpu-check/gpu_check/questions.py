@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """What a question is: a function of the host that returns what it found, or raises Fail or Skip."""
 
 from __future__ import absolute_import, division, print_function

@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """What a state of the driver or of a container means, as a sentence: required, found, what to do."""
 
 from __future__ import absolute_import, division, print_function

@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """Questions about CUDA, cuDNN and NCCL: as installed, and as a program's loader finds them."""
 
 from __future__ import absolute_import, division, print_function

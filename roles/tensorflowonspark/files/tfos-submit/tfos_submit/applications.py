@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """tfos-submit jobs, logs and stop: a user's applications in YARN, whoever submitted them and from where."""
 
 from __future__ import absolute_import, division, print_function

@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """--archive: YARN brings the environment to the executors, so their hosts need none. HDFS has it once, by its digest."""
 
 from __future__ import absolute_import, division, print_function

@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """Run a TensorFlowOnSpark script on YARN, or here, in an environment of this host: tfos-submit --help."""
 
 from __future__ import absolute_import, division, print_function

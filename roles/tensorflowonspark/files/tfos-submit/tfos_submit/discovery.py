@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """The GPUs of one executor. Spark runs this in the executor's container and reads {"name": "gpu", "addresses": ["0"]}.
 
 A GPU counts if its device opens here and no other executor of this host holds its lock: if YARN isolates GPUs, the first

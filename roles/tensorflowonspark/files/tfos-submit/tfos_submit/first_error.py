@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """The error that came first, out of what `yarn logs` prints: what follows it in other containers is its consequence."""
 
 from __future__ import absolute_import, division, print_function

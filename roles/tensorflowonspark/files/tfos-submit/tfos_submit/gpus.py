@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """--gpus: Spark's settings for GPUs, and what must be true before a job requests GPUs."""
 
 from __future__ import absolute_import, division, print_function

@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """deeplearning grid: a script once for each set of parameters, as one job: the options, the job's settings, and the table at the end."""
 
 from __future__ import absolute_import, division, print_function

@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """The job of a grid, in the environment's Python: the driver, and what it has each executor do. grid.py adds the last line, which starts it.
 
 HDFS is reached through the driver's own Java, which has its login: any file system of Hadoop will do, and TensorFlow is not needed.

@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """Sentences for the known ways in which jobs fail, by the rows of hints.json."""
 
 from __future__ import absolute_import, division, print_function

@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """What this host has for jobs: Spark, and the jars of every job."""
 
 from __future__ import absolute_import, division, print_function

@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """One spark-submit, the YARN application that it makes, and their end."""
 
 from __future__ import absolute_import, division, print_function

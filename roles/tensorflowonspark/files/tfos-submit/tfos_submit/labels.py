@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """--node-label: the nodes of YARN that executors can come to, and what must be true before a job asks for a label.
 
 https://hadoop.apache.org/docs/r3.3.6/hadoop-yarn/hadoop-yarn-site/NodeLabel.html: a node has one label at most. A request without a label gets nodes

@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """One line of a log, whatever layout its site gave it."""
 
 from __future__ import absolute_import, division, print_function

@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """The logs of a job's containers."""
 
 from __future__ import absolute_import, division, print_function

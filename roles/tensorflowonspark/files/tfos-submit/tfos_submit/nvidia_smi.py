@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """The nvidia-smi that the containers of a job find first: TensorFlowOnSpark's questions are answered with the executor's own GPUs.
 
 TensorFlowOnSpark takes what nvidia-smi lists as free, whatever YARN gave. Version 1.4 starts it whenever TensorFlow was built with CUDA, also where there

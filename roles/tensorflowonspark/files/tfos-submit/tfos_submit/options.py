@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """What the user asks for: the command line."""
 
 from __future__ import absolute_import, division, print_function

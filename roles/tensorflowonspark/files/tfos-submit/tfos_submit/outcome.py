@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """The exit statuses of tfos-submit, and its messages."""
 
 from __future__ import absolute_import, division, print_function

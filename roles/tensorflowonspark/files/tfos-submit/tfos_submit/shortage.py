@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """What a job requested, what YARN has, and what to do, if YARN does not give its executors."""
 
 from __future__ import absolute_import, division, print_function

@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """A job for Spark: its settings, the command, and the variables of the driver."""
 
 from __future__ import absolute_import, division, print_function

@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """What an application in its queue waits for."""
 
 from __future__ import absolute_import, division, print_function

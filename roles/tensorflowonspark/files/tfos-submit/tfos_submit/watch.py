@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """Judges an application's progress."""
 
 from __future__ import absolute_import, division, print_function

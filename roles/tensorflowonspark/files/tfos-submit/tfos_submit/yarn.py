@@ -1,4 +1,3 @@
-# -*- coding: utf-8 -*-
 """What YARN says, through the web address of its ResourceManager and through its command."""
 
 from __future__ import absolute_import, division, print_function
