@@ -236,3 +236,18 @@ def test_a_glibc_that_the_vendor_prints_refuses() -> None:
     answer = resolve({"os": "amzn-2", "tensorflow": "2.21"}, suggest=False)
     assert answer.status == "conflict"
     assert "need glibc 2.27, but Amazon Linux 2 has 2.26" in answer.problems[0]
+
+
+@pytest.mark.parametrize(
+    ("tfos", "package", "fits"),
+    [("1.4.2", "tensorflow-gpu", False), ("1.4.3", "tensorflow-gpu", True), ("1.4.2", "tensorflow", True)],
+)
+def test_a_tensorflowonspark_that_requires_tensorflow_by_name_does_not_bring_a_second_one(tfos, package, fits):
+    """METADATA of its wheels on PyPI: beside tensorflow-gpu, pip would install tensorflow as well, into the same files."""
+    answer = resolve(
+        {"tensorflow": "1.8", "tensorflow_package": package, "tensorflowonspark": tfos, "os": "rhel-7.9"}, suggest=False
+    )
+    assert answer.ok is fits
+    assert fits or "takes TensorFlow under the package name tensorflow only, but this is tensorflow-gpu" in " ".join(
+        answer.problems
+    )

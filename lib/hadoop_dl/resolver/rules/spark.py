@@ -80,7 +80,7 @@ class Spark(Part):
         names = [name.strip() for name in row["tensorflow_distribution"].split(",")]
         if "any" not in names and build.package not in names:
             return Finding(
-                f"{label} finds TensorFlow under the package name {listed(names, 'or')} only, but this is {build.package}",
+                f"{label} takes TensorFlow under the package name {listed(names, 'or')} only, but this is {build.package}",
                 sources(row),
             )
         return None
