@@ -1,7 +1,7 @@
 """Clusters of their own, each removed at the end: Hadoop 2.10 with Spark 2.4, Hadoop 3.1 with and without Kerberos, RHEL 8.
 
 The suite, the jobs of tests/e2e, a node label, the removal of yarn_gpu; with Spark 2.4 also a site's own Spark 2.4 and 2.3, and TensorFlow 1.4.
-RHEL 8 has what the resolver answers for RHEL 8.8, CDP 7.1 and no GPU; its nodes have Hadoop 3.3.6 and Java 17.
+RHEL 8 has what the resolver answers for RHEL 8.8 and CDP 7.1; its nodes have Hadoop 3.3.6 and Java 17.
 """
 
 from __future__ import annotations
@@ -77,11 +77,13 @@ def test_hosts_without_an_environment_get_it_by_yarn(found: Cluster) -> None:
     hadoop_clusters.train_without_environments(found)
 
 
-@on(HADOOP2, HADOOP31)
+@on(HADOOP2, HADOOP31, EL8)
 def test_other_answers_for_its_systems_train_beside_it(found: Cluster) -> None:
-    """The paper's set and the first answer for HDP 2; the first answer for RHEL 7.9, and that for TensorFlow 1."""
-    stacks = [PAPER, "tf1.15-spark2-py36-el7"] if found is HADOOP2 else ["tf2.6-py36", "tf1.15-py36-el7"]
-    hadoop_clusters.add_python(found, "3.6")
+    """The paper's set and the first answer for HDP 2; those for RHEL 7.9 and TensorFlow 1; that for RHEL 8 and 9 with GPUs."""
+    hadoop2, hadoop31 = (PAPER, "tf1.15-spark2-py36-el7"), ("tf2.6-py36", "tf1.15-py36-el7")
+    stacks = {HADOOP2: hadoop2, HADOOP31: hadoop31, EL8: ("tf2.17-py311",)}[found]
+    if found is not EL8:
+        hadoop_clusters.add_python(found, "3.6")
     hadoop_clusters.train_beside(found, *stacks)
 
 

@@ -76,7 +76,9 @@ def test_only_what_a_stack_promises_is_asked():
         {"os": "rhel-7.9", "hadoop": "hdp-2.6"},
         {"os": "rhel-7.9", "hadoop": "cdp-7.1"},
         {"os": "rhel-7.9", "hadoop": "cdh-5.14", "tensorflow": "1.4", "gpu": "none"},
+        {"os": "rhel-8.8", "hadoop": "cdp-7.1"},
         {"os": "rhel-8.8", "hadoop": "cdp-7.1", "gpu": "none"},
+        {"os": "rhel-9.4", "hadoop": "cdp-7.1"},
         {"os": "rhel-9.4", "hadoop": "cdp-7.1", "gpu": "none"},
     ],
 )
