@@ -1,7 +1,8 @@
-"""Clusters of their own, each removed at the end: Hadoop 2.10 with Spark 2.4, Hadoop 3.1 with and without Kerberos, RHEL 8.
+"""Clusters of their own, each removed at the end: Hadoop 2.10 with Spark 2.4, Hadoop 3.1 with and without Kerberos, RHEL 8, RHEL 10.
 
 The suite, the jobs of tests/e2e, a node label, the removal of yarn_gpu; with Spark 2.4 also a site's own Spark 2.4 and 2.3, and TensorFlow 1.4.
 RHEL 8 has what the resolver answers for RHEL 8.8 and CDP 7.1; its nodes have Hadoop 3.3.6 and Java 17.
+RHEL 10 has Java 21 and Spark 4.1; site.yml, the first job and the suite are all that its stack can be asked.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ HADOOP2 = Cluster("tf1.15-spark2-cpu-py27-el7", name="hadoop2", hadoop="2.10.2")
 HADOOP31 = Cluster("tf1.15-py27-el7", name="hadoop31", hadoop="3.1.1")
 SECURE31 = Cluster("tf1.15-py27-el7", name="hadoop31-kerberos", hadoop="3.1.1", kerberos=True)
 EL8 = Cluster("tf2.17-cpu-py311", name="el8")
+EL10 = Cluster("tf2.21-spark4-cpu-py3-el10", name="el10")
 PAPER = "tf1.4-spark2-cpu-py27-el7"
 
 
@@ -36,9 +38,9 @@ def found(request: pytest.FixtureRequest) -> Iterator[Cluster]:
         yield request.param
 
 
-@on(HADOOP2, HADOOP31, EL8)
+@on(HADOOP2, HADOOP31, EL8, EL10)
 def test_the_suite_passes_on_every_host(found: Cluster) -> None:
-    assert found is not EL8 or found.image == "el8"
+    assert found.image == {EL8: "el8", EL10: "el10"}.get(found, found.image)
     assert " 0 failed" in play(found, "playbooks/verify.yml")
 
 
