@@ -176,7 +176,7 @@ def verdict(request: Stack | Json, profile: HostProfile) -> Json:
 
 
 def judge(request: Stack | Json, profile: HostProfile) -> Json:
-    from hadoop_dl import resolver  # a no-op run does not load it
+    from hadoop_dl import resolver  # a plan without an environment does not load it
     from hadoop_dl.resolver import named_stacks
     from hadoop_dl.resolver.request import read_request
 
