@@ -34,7 +34,7 @@ class ActionModule(HostAction):
             self.misused(f"a state of {', '.join(STATES)}")
         seconds, blocks, away = (int(self.args[name]) for name in ("seconds", "blocks", "at_once"))
         reboots = self.args["state"] == "rebooted" and not self.checking
-        before = self.ask()
+        before = self.ask("datanode" if seconds else "never")
         refusal = hdfs_health.master_problem(self.host, before, self.args["masters"])
         if refusal:
             raise AnsibleActionFail(refusal)
@@ -51,23 +51,21 @@ class ActionModule(HostAction):
         if guarded and reboots:
             time.sleep(before.hdfs.stale_after if before.hdfs else 0)
             self.wait(
-                lambda answer: self.back(before, answer) or hdfs_health.problem(answer, blocks, away - 1),
+                lambda answer: (
+                    hdfs_health.back_problem(before, answer) or hdfs_health.problem(answer, blocks, away - 1)
+                ),
                 f"HDFS must be whole after the reboot of {self.host}",
-                "Start its DataNode, if it does not run",
+                "Start the DataNodes that do not run",
                 seconds,
             )
         return {}
-
-    def back(self, before: hdfs_health.Answer, answer: hdfs_health.Answer) -> str | None:
-        here, there = hdfs_health.reporting(answer), hdfs_health.reporting(before)
-        return f"{here} DataNodes report, but there were {there}" if answer.hdfs and here < there else None
 
     def wait(
         self, problem: Callable[[hdfs_health.Answer], str | None], must: str, then: str, seconds: int
     ) -> hdfs_health.Answer:
         end, shown = time.monotonic() + seconds, ""
         while True:
-            answer = self.ask(hdfs=True)
+            answer = self.ask("always")
             reason = problem(answer)
             if reason is None:
                 return answer
@@ -82,7 +80,7 @@ class ActionModule(HostAction):
                 shown = reason
             time.sleep(min(POLL, max(0.1, end - time.monotonic())))
 
-    def ask(self, *, hdfs: bool = False) -> hdfs_health.Answer:
+    def ask(self, hdfs: str) -> hdfs_health.Answer:
         arguments = {"conf_dir": self.args["conf_dir"], "hdfs": hdfs}
         answer = self.ask_again("hadoop_daemons_info", PATIENCE, POLL, "Nothing else was changed", **arguments)
         try:

@@ -23,7 +23,7 @@ NODES = {"data1": "127.0.0.2", "data2": "127.0.0.3", "data3": "127.0.0.4"}
 
 
 class Hdfs:
-    """`directory` has a configuration, a log and the process's number for each daemon. A DataNode that is silent for 10 s is stale, for 30 s dead."""
+    """`directory` has a configuration, a log and the process's number for each daemon. A DataNode that is silent for 10 s is stale, for 10 minutes dead: as usual, the NameNode looks every five."""
 
     def __init__(self, directory: Path, image: str = "el9") -> None:
         self.directory, self.home = directory, directory / "hadoop"
@@ -35,7 +35,6 @@ class Hdfs:
             "dfs.namenode.http-address": self.web,
             "dfs.replication": "3",
             "dfs.heartbeat.interval": "1",
-            "dfs.namenode.heartbeat.recheck-interval": "10000",
             "dfs.namenode.stale.datanode.interval": "10000",
             "dfs.namenode.stale.datanode.minimum.interval": "1",
             "dfs.namenode.safemode.extension": "0",
@@ -108,3 +107,6 @@ class Hdfs:
 
     def state(self) -> dict[str, Any]:
         return self.bean("FSNamesystemState")
+
+    def nodes(self) -> list[dict[str, Any]]:
+        return list(json.loads(self.bean("NameNodeInfo")["LiveNodes"]).values())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import threading
@@ -25,7 +26,7 @@ class Connection(Local):
 """
 # The host is away for 18 s: HDFS calls a DataNode stale after 10. What it says at that moment is kept.
 REBOOT = """#!/bin/sh
-curl --silent http://{web}/jmx?qry=Hadoop:service=NameNode,name=FSNamesystemState >> {host}/../states
+curl --silent http://{web}/jmx?qry=Hadoop:service=NameNode,name=NameNodeInfo > {host}/state
 kill -9 $(cat {host}/pid)
 echo rebooted >> {host}/boots
 (sleep 18; setsid {start} >> {host}/out 2>&1 < /dev/null & echo $! > {host}/pid) > /dev/null 2>&1 &
@@ -123,10 +124,9 @@ def test_every_datanode_reboots_beside_a_writer_and_no_block_is_ever_missing(hdf
         writer.join()
     assert status == 0, output
     assert rollout.boots() == [1, 1, 1]
-    states = (hdfs.directory / "states").read_text(encoding="utf-8")
-    assert (
-        re.findall('"NumStaleDataNodes" : (.*),', states) == ["0"] * 3
-    )  # one after the other: each found the one before back
+    for name in NODES:  # one after the other: each found those before it back
+        (info,) = json.loads((hdfs.directory / name / "state").read_text(encoding="utf-8"))["beans"]
+        assert max(node["lastContact"] for node in json.loads(info["LiveNodes"]).values()) < 10
     assert (writer.missing, writer.failures) == ({0}, "")
     assert writer.written > 2
     assert "is HEALTHY" in hdfs.run(CHECK, "/")
@@ -137,17 +137,31 @@ def test_under_replicated_blocks_stop_the_rollout_and_the_same_command_goes_on_w
     hdfs.run(SHELL, "-touchz", "/empty")
     hdfs.run(SHELL, "-put", "/etc/services", "/three-replicas")
     before = rollout.boots()
-    hdfs.kill("data3")
-    until(lambda: hdfs.state().get("UnderReplicatedBlocks", 0) > 0, 120, "the NameNode must miss it")
-    limit = ("-e", "nvidia_driver_reboot_hdfs_wait=8", "--limit", "data1")
-    status, output = rollout.run(*limit)
+    hdfs.run(SHELL, "-setrep", "4", "/three-replicas")
+    until(lambda: hdfs.state().get("UnderReplicatedBlocks", 0) > 0, 120, "the NameNode must miss a replica")
+    status, output = rollout.run("--limit", "data1", "-e", "nvidia_driver_reboot_hdfs_wait=8")
     assert status != 0
     assert "HDFS must be whole before data1 reboots, but after 8 s 0 blocks are missing, 0 corrupt and" in output
     assert rollout.boots() == before
-    hdfs.start("data3")
+    hdfs.run(SHELL, "-setrep", "3", "/three-replicas")
     status, output = rollout.run("--limit", "data1", "-e", "nvidia_driver_reboot_hdfs_wait=120")
     assert status == 0, output
     assert rollout.boots() == [before[0] + 1, *before[1:]]
+
+
+def test_a_datanode_that_does_not_come_back_stops_the_rollout(hdfs: Hdfs) -> None:
+    """The NameNode still counts it among the live ones, and none as stale."""
+    rollout = Rollout(hdfs)
+    script = rollout.place / "reboot-data1"
+    script.write_text(script.read_text(encoding="utf-8").replace("(sleep 18; ", "(exit; "), encoding="utf-8")
+    before = rollout.boots()
+    status, output = rollout.run("-e", "nvidia_driver_reboot_hdfs_wait=8")
+    assert status != 0
+    assert "HDFS must be whole after the reboot of data1, but after 8 s its DataNode does not report" in output
+    assert hdfs.state()["NumLiveDataNodes"] == 3
+    hdfs.start("data1")
+    until(lambda: all(node["lastContact"] < 5 for node in hdfs.nodes()), 60, "its DataNode must be back")
+    assert rollout.boots()[0] == before[0] + 1
 
 
 def test_a_master_is_not_rebooted_unless_it_is_named(hdfs: Hdfs) -> None:

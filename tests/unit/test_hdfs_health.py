@@ -19,12 +19,13 @@ from hadoop_dl.data import hdfs_health
 RECORDED = json.loads((Path(__file__).parent / "yarn_answers" / "name_nodes.json").read_text(encoding="utf-8"))
 WHOLE = {
     "live": 3,
-    "stale": 0,
+    "silent": 0,
     "missing": 0,
     "corrupt": 0,
     "under_replicated": 0,
     "safe_mode": False,
     "stale_after": 30,
+    "own_reports": True,
 }
 guarded_reboot = python_files.load(PLUGINS / "action" / "guarded_reboot.py")
 
@@ -63,34 +64,43 @@ def test_where_the_namenodes_of_each_part_are(configuration: dict[str, str], add
 
 
 def test_which_daemons_run_is_read_from_the_processes(tmp_path: Path) -> None:
-    mains = [name.decode() for name in name_nodes.MAINS]
-    lines = [["java", "-cp", "x", main] for main in mains[:3]] + [["grep", f"a{mains[-1]}"], ["java", "-version"]]
+    mains = {daemon: main.decode() for main, daemon in name_nodes.MAINS.items()}
+    lines = [["java", "-Dproc_namenode", "-cp", "x"], ["java", "-cp", "x", mains["DataNode"]], ["java", "-version"]]
+    lines += [["grep", mains["ZooKeeper"]], ["java", f"a{mains['JournalNode']}"]]
     for number, words in enumerate(lines):
         (tmp_path / str(number)).mkdir()
+        (tmp_path / str(number) / "exe").symlink_to("/usr/bin/bash" if words[0] == "grep" else "/usr/lib/jvm/bin/java")
         (tmp_path / str(number) / "cmdline").write_bytes("\0".join(words).encode() + b"\0")
     assert name_nodes.daemons(str(tmp_path)) == ["DataNode", "NameNode"]
 
 
 @pytest.mark.parametrize("version", RECORDED)
 @pytest.mark.parametrize(
-    ("moment", "change"), [("whole", {}), ("silent", {"stale": 1}), ("dead", {"live": 2, "under_replicated": 1})]
+    ("moment", "change"),
+    [("whole", {}), ("silent", {"silent": 1, "own_reports": False}), ("dead", {"live": 2, "under_replicated": 1})],
 )
-def test_what_a_real_namenode_answers_is_read(
-    version: str, moment: str, change: dict[str, int], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fetch(url: str) -> str:
-        text = json.dumps(RECORDED[version][moment])
+def test_what_a_real_namenode_answers_is_read(version, moment, change, monkeypatch):
+    """All DataNodes of the recording have an address of this host. NumStaleDataNodes is not asked: it is up to five minutes old."""
+
+    def fetch(url):
+        beans = RECORDED[version][moment]["beans"]
+        text = json.dumps({"beans": beans[2:] if "NameNodeInfo" in url else beans[:2]})
         return text.replace('"active"', '"standby"') if "nn1" in url else text
 
     monkeypatch.setattr(yarn_cluster, "fetch", fetch)
-    configuration = {"dfs.nameservices": "ns", "dfs.ha.namenodes.ns": "a,b"}
+    configuration = {"dfs.nameservices": "ns", "dfs.ha.namenodes.ns": "a,b", name_nodes.STALE: "5000"}
     configuration |= {
         f"dfs.namenode.http-address.ns.{name}": f"nn{number}:9870" for number, name in ((1, "a"), (2, "b"))
     }
-    assert name_nodes.health(configuration) == {**WHOLE, **change, "stale_after": 30}
-    assert name_nodes.health({**configuration, name_nodes.STALE: "45000"})["stale_after"] == 45
+    assert name_nodes.health(configuration) == {**WHOLE, **change, "stale_after": 5}
     with pytest.raises(name_nodes.Silent, match="http://nn1:9870: it is standby"):
         name_nodes.health({"dfs.namenode.http-address": "nn1:9870"})
+
+
+def test_which_datanode_is_that_of_this_host():
+    assert name_nodes.is_local("127.0.0.1:9866")
+    assert name_nodes.is_local("[::1]:9866")
+    assert not any(name_nodes.is_local(address) for address in ("192.0.2.1:9866", ":9866", "", "no host:1"))
 
 
 @pytest.mark.parametrize(
@@ -102,22 +112,26 @@ def test_an_answer_of_another_form_is_none(answer: str, monkeypatch: pytest.Monk
         name_nodes.health({"dfs.namenode.http-address": "nn1:9870"})
 
 
-def said(*daemons: str, silent: str = "", **change: Any) -> dict[str, Any]:
-    return {"daemons": list(daemons), "hdfs": {} if silent else {**WHOLE, **change}, "silent": silent}
+def said(*daemons: str, because: str = "", **change: Any) -> dict[str, Any]:
+    return {
+        "daemons": list(daemons),
+        "hdfs": {} if because else {**WHOLE, "stale_after": 0, **change},
+        "silent": because,
+    }
 
 
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
         (said(), None),
-        (said(stale=1), None),  # of this run
-        (said(stale=2), "2 of 3 DataNodes do not report"),
+        (said(silent=1), None),  # of this run
+        (said(silent=2), "2 of 3 DataNodes do not report"),
         (said(missing=2), None),
         (said(missing=3), "3 blocks are missing, 0 corrupt and 0 under-replicated"),
         (said(corrupt=3), "3 corrupt"),
         (said(under_replicated=3), "3 under-replicated"),
         (said(safe_mode=True), "it is in safe mode"),
-        (said(silent="connection refused"), "no active NameNode answers (connection refused)"),
+        (said(because="connection refused"), "no active NameNode answers (connection refused)"),
     ],
 )
 def test_hdfs_must_be_whole_but_for_the_blocks_that_the_site_accepts(answer: dict[str, Any], words: str | None) -> None:
@@ -148,23 +162,36 @@ class Reboot(guarded_reboot.ActionModule):  # type: ignore[misc]  # of a plugin
 @pytest.fixture(autouse=True)
 def fast(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(guarded_reboot, "POLL", 0.01)
-    monkeypatch.setitem(WHOLE, "stale_after", 0)
 
 
 def test_a_datanode_reboots_when_hdfs_is_whole_and_the_run_goes_on_when_it_is_again() -> None:
-    lacking, away = said("DataNode", under_replicated=4), said(live=3, stale=1)
-    action = Reboot("rebooted", [lacking, lacking, said("DataNode"), away, said(live=2), said()])
+    lacking, away = said("DataNode", under_replicated=4), said("DataNode", live=3, silent=1)
+    action = Reboot(
+        "rebooted",
+        [
+            lacking,
+            lacking,
+            said("DataNode"),
+            said(),
+            away,
+            said("DataNode", live=2),
+            said("DataNode", own_reports=False),
+            said("DataNode"),
+        ],
+    )
     action.act()
-    assert (action.reboots, len(action.asked)) == (1, 6)
+    assert (action.reboots, len(action.asked)) == (1, 8)
 
 
 @pytest.mark.parametrize(
     ("state", "answers", "words", "reboots"),
     [
         ("rebooted", [said("DataNode", under_replicated=4)], "whole before data1 reboots, but after 1 s 0 blocks are missing", 0),
-        ("rebooted", [said("DataNode"), said("DataNode"), said(live=2)], "2 DataNodes report, but there were 3. Start its DataNode", 1),
+        ("rebooted", [said("DataNode"), said("DataNode"), said()], "but after 1 s no DataNode runs there. Start the DataNodes", 1),
+        ("rebooted", [said("DataNode"), said("DataNode"), said("DataNode", live=2)], "2 DataNodes report, but there were 3. Start", 1),
+        ("rebooted", [said("DataNode"), said("DataNode"), said("DataNode", own_reports=False)], "its DataNode does not report", 1),
         ("checked", [said("DataNode", missing=1)], "whole before data1 reboots, but 1 blocks are missing", 0),
-        ("checked", [said("DataNode", silent="refused")], "no active NameNode answers (refused)", 0),
+        ("checked", [said("DataNode", because="refused")], "no active NameNode answers (refused)", 0),
         ("checked", [said("JournalNode", "ZooKeeper")], "data1 has a JournalNode and a ZooKeeper, so its reboot concerns", 0),
         ("rebooted", [said("DataNode", live="3")], "data1: HDFS must answer as Hadoop does, but has", 0),
     ],
@@ -182,7 +209,7 @@ def test_hosts_that_nothing_is_asked_of() -> None:
     for answer, args in ((said(), {}), (lacking, {"seconds": 0}), (said("NameNode"), {"masters": ["data1"]})):
         action = Reboot("rebooted", [answer], **args)
         action.act()
-        assert (action.reboots, action.asked) == (1, [False])
+        assert (action.reboots, action.asked) == (1, ["never" if args.get("seconds") == 0 else "datanode"])
     action = Reboot("checked", [lacking])  # before the rollout they may be on their way
     action.act()
     assert action.reboots == 0

@@ -1,8 +1,8 @@
 """A DataNode whose host reboots: what speaks against it, and what is waited for afterwards.
 
-Pure functions of what the module hadoop_daemons_info answered. Of a NameNode (FSNamesystem.java, DatanodeManager.java of 3.3.6): a DataNode that
-was silent for 30 s is stale; after 10 minutes and 30 s it is dead, and only then its blocks count as under-replicated. So right after a reboot the
-NameNode still counts on the DataNode, whether it runs or not.
+Pure functions of what the module hadoop_daemons_info answered. A NameNode (DatanodeManager.java of 3.3.6) takes a DataNode that was silent for 30 s for
+stale, and after 10 minutes and 30 s for dead; only then its blocks count as under-replicated. So right after a reboot it still counts on the
+DataNode, whether it runs or not: its last word must be younger than the reboot.
 """
 
 from __future__ import annotations
@@ -22,12 +22,13 @@ LOOK = "Look at `hdfs dfsadmin -report` and `hdfs fsck / -list-corruptfileblocks
 @dataclass(frozen=True)
 class Health:
     live: Blocks
-    stale: Blocks
+    silent: Blocks
     missing: Blocks
     corrupt: Blocks
     under_replicated: Blocks
     safe_mode: bool
     stale_after: Annotated[int, Number(0, 3600)]  # seconds
+    own_reports: bool | None
 
 
 @dataclass(frozen=True)
@@ -63,16 +64,24 @@ def problem(answer: Answer, tolerated: int, away: int) -> str | None:
         return "it is in safe mode"
     if max(hdfs.missing, hdfs.corrupt, hdfs.under_replicated) > tolerated:
         return f"{hdfs.missing} blocks are missing, {hdfs.corrupt} corrupt and {hdfs.under_replicated} under-replicated"
-    if hdfs.stale > away:
-        return f"{hdfs.stale} of {hdfs.live} DataNodes do not report"
+    if hdfs.silent > away:
+        return f"{hdfs.silent} of {hdfs.live} DataNodes do not report"
     return None
+
+
+def back_problem(before: Answer, answer: Answer) -> str | None:
+    """Why the DataNode of a host is not back after its reboot, as a clause."""
+    if before.hdfs is None or answer.hdfs is None:
+        return None
+    if "DataNode" not in answer.daemons:
+        return "no DataNode runs there"
+    if answer.hdfs.own_reports is False:
+        return "its DataNode does not report"
+    here, there = (state.live - state.silent for state in (answer.hdfs, before.hdfs))
+    return f"{here} DataNodes report, but there were {there}" if here < there else None
 
 
 def lasting(answer: Answer, tolerated: int) -> bool:
     """Whether no wait helps: before a rollout, blocks that lack a replica only may be on their way."""
     hdfs = answer.hdfs
     return hdfs is None or hdfs.safe_mode or max(hdfs.missing, hdfs.corrupt) > tolerated
-
-
-def reporting(answer: Answer) -> int:
-    return answer.hdfs.live - answer.hdfs.stale if answer.hdfs else 0

@@ -6,13 +6,19 @@ The answer is that of JMX (https://hadoop.apache.org/docs/r3.3.6/hadoop-project-
 from __future__ import absolute_import, division, print_function
 
 import glob
+import json
 import os
 import re
+import socket
 
 from . import yarn_cluster
 
-# Main class of the process -> the daemon.
+# Main class of the process, or what Hadoop's launcher puts first: kernels before 4.2 show 4,096 bytes of a command, and a class path is long.
 MAINS = {
+    b"-Dproc_datanode": "DataNode",
+    b"-Dproc_namenode": "NameNode",
+    b"-Dproc_journalnode": "JournalNode",
+    b"-Dproc_resourcemanager": "ResourceManager",
     b"org.apache.hadoop.hdfs.server.datanode.DataNode": "DataNode",
     b"org.apache.hadoop.hdfs.server.datanode.SecureDataNodeStarter": "DataNode",
     b"org.apache.hadoop.hdfs.server.namenode.NameNode": "NameNode",
@@ -23,14 +29,13 @@ MAINS = {
 }
 STALE = "dfs.namenode.stale.datanode.interval"
 QUERY = "/jmx?qry=Hadoop:service=NameNode,name=FSNamesystem*"  # FSNamesystem and FSNamesystemState
-EVERYWHERE = ("", "0.0.0.0")  # noqa: S104 (a NameNode's setting)
-COUNTS = {
-    "live": "NumLiveDataNodes",
-    "stale": "NumStaleDataNodes",
-    "missing": "MissingBlocks",
-    "corrupt": "CorruptBlocks",
-    "under_replicated": "UnderReplicatedBlocks",
-}
+PROGRAMS = ("java", "jsvc")
+EVERYWHERE = ("", "0.0.0.0", "[::]")  # noqa: S104 (a NameNode's setting)
+COUNTS = {"missing": "MissingBlocks", "corrupt": "CorruptBlocks", "under_replicated": "UnderReplicatedBlocks"}
+STALE = "dfs.namenode.stale.datanode.interval"
+QUERY = "/jmx?qry=Hadoop:service=NameNode,name="
+# FSNamesystem and FSNamesystemState; the number of stale DataNodes there is up to five minutes old, so each one's last contact is read.
+BEANS = ("FSNamesystem*", "NameNodeInfo")
 
 
 class Silent(Exception):
@@ -42,6 +47,8 @@ def daemons(proc="/proc"):
     found = set()
     for path in glob.glob(os.path.join(proc, "[0-9]*", "cmdline")):
         try:
+            if os.path.basename(os.readlink(os.path.join(os.path.dirname(path), "exe"))) not in PROGRAMS:
+                continue
             with open(path, "rb") as handle:
                 found.update(MAINS[word] for word in handle.read().split(b"\0") if word in MAINS)
         except (IOError, OSError):  # it has ended
@@ -55,9 +62,11 @@ def words(configuration, name):
 
 def addresses(configuration):
     """For each part of HDFS (one, or several with federation) the web addresses of its NameNodes; of an unset port Hadoop 3's and 2's."""
-    secure = configuration.get("dfs.http.policy") == "HTTPS_ONLY"
+    secure = configuration.get("dfs.http.policy", "").upper() == "HTTPS_ONLY"
     scheme, key, ports = ("https", "https", (9871, 50470)) if secure else ("http", "http", (9870, 50070))
-    default_host = re.match(r"hdfs://([^/:]+)", configuration.get("fs.defaultFS", ""))
+    default_host = re.match(
+        r"hdfs://([^/:]+)", configuration.get("fs.defaultFS") or configuration.get("fs.default.name", "")
+    )
     services = words(configuration, "dfs.internal.nameservices") or words(configuration, "dfs.nameservices")
     parts = []
     for service in ["." + name for name in services] or [""]:
@@ -76,30 +85,56 @@ def addresses(configuration):
 
 
 def health(configuration):
-    """The numbers of COUNTS for the whole of HDFS, whether a part is in safe mode, and after how many seconds without a word a DataNode is stale."""
+    """The numbers of COUNTS for the whole of HDFS, whether a part is in safe mode, and how many DataNodes are live and were silent for stale_after seconds.
+
+    own_reports: whether that of this host is none of these; None if the NameNode knows none with an address of this host.
+    """
     interval = configuration.get(STALE, "")
-    total = dict(
-        dict.fromkeys(COUNTS, 0), safe_mode=False, stale_after=int(interval) // 1000 if interval.isdigit() else 30
-    )
+    stale_after = int(interval) // 1000 if interval.isdigit() else 30
+    total, own = dict(dict.fromkeys(COUNTS, 0), safe_mode=False, live=0, silent=0, stale_after=stale_after), []
     for part in addresses(configuration):
-        beans = active(part)
+        values, contacts = active(part)
         for name, key in COUNTS.items():
-            total[name] += beans[key]
-        total["safe_mode"] = total["safe_mode"] or beans["FSState"] != "Operational"
-    return total
+            total[name] += values[key]
+        total["safe_mode"] = total["safe_mode"] or values["FSState"] != "Operational"
+        total["live"] += len(contacts)
+        total["silent"] += sum(seconds >= stale_after for seconds, _ in contacts)
+        own += [seconds < stale_after for seconds, address in contacts if is_local(address)]
+    return dict(total, own_reports=all(own) if own else None)
+
+
+def is_local(address):
+    """Whether this is an address of this host, with a port."""
+    host = address.rpartition(":")[0].strip("[]")
+    try:
+        probe = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_DGRAM)
+        try:
+            probe.bind((host, 0))
+        finally:
+            probe.close()
+    except (IOError, OSError, UnicodeError):
+        return False
+    return bool(host)
 
 
 def active(part):
-    """The values of the NameNode among these addresses that is active."""
+    """The values of the NameNode among these addresses that is active, and the seconds since each DataNode's last word, with its address."""
     reason = "hdfs-site.xml and core-site.xml name no NameNode"
     for address in part:
         try:
             values = {}
-            for bean in yarn_cluster.rows(yarn_cluster.ask(address + QUERY), None, "beans"):
-                values.update(bean)
-            if values["tag.HAState"] == "active" and all(isinstance(values[key], int) for key in COUNTS.values()):
-                return dict(values, FSState=values["FSState"])
-            reason = "%s: it is %s" % (address, yarn_cluster.text(values["tag.HAState"]))
+            for name in BEANS:
+                for bean in yarn_cluster.rows(yarn_cluster.ask(address + QUERY + name), None, "beans"):
+                    values.update(bean)
+            if values["tag.HAState"] != "active":
+                reason = "%s: it is %s" % (address, yarn_cluster.text(values["tag.HAState"]))
+                continue
+            nodes = json.loads(values["LiveNodes"], parse_int=yarn_cluster.whole_number).values()
+            contacts = [(node["lastContact"], "%s" % node["xferaddr"]) for node in nodes]
+            numbers = [values[key] for key in COUNTS.values()] + [seconds for seconds, _ in contacts]
+            if all(isinstance(number, int) for number in numbers):
+                return dict(values, FSState=values["FSState"]), contacts
+            reason = "%s: it has something else where numbers belong" % address
         except yarn_cluster.NO_ANSWER as problem:
             reason = "%s: %s" % (address, problem)
     raise Silent(reason)
