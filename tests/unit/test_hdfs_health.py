@@ -65,11 +65,14 @@ def test_where_the_namenodes_of_each_part_are(configuration: dict[str, str], add
 
 def test_which_daemons_run_is_read_from_the_processes(tmp_path: Path) -> None:
     mains = {daemon: main.decode() for main, daemon in name_nodes.MAINS.items()}
-    lines = [["java", "-Dproc_namenode", "-cp", "x"], ["java", "-cp", "x", mains["DataNode"]], ["java", "-version"]]
+    lines = [
+        ["/usr/lib/jvm/bin/java", "-Dproc_namenode", "-cp", "x"],
+        ["java", "-cp", "x", mains["DataNode"]],
+        ["java", "-version"],
+    ]
     lines += [["grep", mains["ZooKeeper"]], ["java", f"a{mains['JournalNode']}"]]
     for number, words in enumerate(lines):
         (tmp_path / str(number)).mkdir()
-        (tmp_path / str(number) / "exe").symlink_to("/usr/bin/bash" if words[0] == "grep" else "/usr/lib/jvm/bin/java")
         (tmp_path / str(number) / "cmdline").write_bytes("\0".join(words).encode() + b"\0")
     assert name_nodes.daemons(str(tmp_path)) == ["DataNode", "NameNode"]
 

@@ -29,7 +29,7 @@ MAINS = {
 }
 STALE = "dfs.namenode.stale.datanode.interval"
 QUERY = "/jmx?qry=Hadoop:service=NameNode,name=FSNamesystem*"  # FSNamesystem and FSNamesystemState
-PROGRAMS = ("java", "jsvc")
+PROGRAMS = (b"java", b"jsvc", b"jsvc.exec")
 EVERYWHERE = ("", "0.0.0.0", "[::]")  # noqa: S104 (a NameNode's setting)
 COUNTS = {"missing": "MissingBlocks", "corrupt": "CorruptBlocks", "under_replicated": "UnderReplicatedBlocks"}
 STALE = "dfs.namenode.stale.datanode.interval"
@@ -47,16 +47,16 @@ def daemons(proc="/proc"):
     found = set()
     for path in glob.glob(os.path.join(proc, "[0-9]*", "cmdline")):
         try:
-            if os.path.basename(os.readlink(os.path.join(os.path.dirname(path), "exe"))) not in PROGRAMS:
-                continue
             with open(path, "rb") as handle:
-                found.update(MAINS[word] for word in handle.read().split(b"\0") if word in MAINS)
+                words = handle.read().split(b"\0")
+            if os.path.basename(words[0]) in PROGRAMS:
+                found.update(MAINS[word] for word in words if word in MAINS)
         except (IOError, OSError):  # it has ended
             continue
     return sorted(found)
 
 
-def words(configuration, name):
+def names_of(configuration, name):
     return [word.strip() for word in configuration.get(name, "").split(",") if word.strip()]
 
 
@@ -67,11 +67,11 @@ def addresses(configuration):
     default_host = re.match(
         r"hdfs://([^/:]+)", configuration.get("fs.defaultFS") or configuration.get("fs.default.name", "")
     )
-    services = words(configuration, "dfs.internal.nameservices") or words(configuration, "dfs.nameservices")
+    services = names_of(configuration, "dfs.internal.nameservices") or names_of(configuration, "dfs.nameservices")
     parts = []
     for service in ["." + name for name in services] or [""]:
         part = []
-        for suffix in [service + "." + name for name in words(configuration, "dfs.ha.namenodes" + service)] or [
+        for suffix in [service + "." + name for name in names_of(configuration, "dfs.ha.namenodes" + service)] or [
             service
         ]:
             address = configuration.get("dfs.namenode.%s-address%s" % (key, suffix), "")
