@@ -87,7 +87,8 @@ def test_what_a_real_namenode_answers_is_read(version, moment, change, monkeypat
 
     def fetch(url):
         beans = RECORDED[version][moment]["beans"]
-        text = json.dumps({"beans": beans[2:] if "NameNodeInfo" in url else beans[:2]})
+        cached = [beans[0], {**beans[1], "UnderReplicatedBlocks": 99}]  # the second one is that of ten seconds ago
+        text = json.dumps({"beans": beans[2:] if "NameNodeInfo" in url else cached})
         return text.replace('"active"', '"standby"') if "nn1" in url else text
 
     monkeypatch.setattr(yarn_cluster, "fetch", fetch)

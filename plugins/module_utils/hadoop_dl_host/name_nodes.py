@@ -31,7 +31,7 @@ STALE = "dfs.namenode.stale.datanode.interval"
 QUERY = "/jmx?qry=Hadoop:service=NameNode,name=FSNamesystem*"  # FSNamesystem and FSNamesystemState
 PROGRAMS = (b"java", b"jsvc", b"jsvc.exec")
 EVERYWHERE = ("", "0.0.0.0", "[::]")  # noqa: S104 (a NameNode's setting)
-COUNTS = {"missing": "MissingBlocks", "corrupt": "CorruptBlocks", "under_replicated": "UnderReplicatedBlocks"}
+COUNTS = {"missing": "NumberOfMissingBlocks", "corrupt": "CorruptBlocks", "under_replicated": "UnderReplicatedBlocks"}
 STALE = "dfs.namenode.stale.datanode.interval"
 QUERY = "/jmx?qry=Hadoop:service=NameNode,name="
 # FSNamesystem and FSNamesystemState; the number of stale DataNodes there is up to five minutes old, so each one's last contact is read.
@@ -124,7 +124,9 @@ def active(part):
         try:
             values = {}
             for name in BEANS:
-                for bean in yarn_cluster.rows(yarn_cluster.ask(address + QUERY + name), None, "beans"):
+                beans = yarn_cluster.rows(yarn_cluster.ask(address + QUERY + name), None, "beans")
+                # Those of FSNamesystem, which comes first, may be ten seconds old; others are of this moment.
+                for bean in sorted(beans, key=lambda bean: "%s" % bean["name"]):
                     values.update(bean)
             if values["tag.HAState"] != "active":
                 reason = "%s: it is %s" % (address, yarn_cluster.text(values["tag.HAState"]))
