@@ -41,6 +41,7 @@ class ActionModule(HostAction):
         guarded = seconds > 0 and "DataNode" in before.daemons
         if guarded and (reboots or hdfs_health.lasting(before, blocks)):
             before = self.wait(
+                before,
                 lambda answer: hdfs_health.problem(answer, blocks, away - 1),
                 f"HDFS must be whole before {self.host} reboots",
                 "The host was not rebooted",
@@ -51,6 +52,7 @@ class ActionModule(HostAction):
         if guarded and reboots:
             time.sleep(before.hdfs.stale_after if before.hdfs else 0)
             self.wait(
+                self.ask("always"),
                 lambda answer: (
                     hdfs_health.back_problem(before, answer) or hdfs_health.problem(answer, blocks, away - 1)
                 ),
@@ -61,11 +63,15 @@ class ActionModule(HostAction):
         return {}
 
     def wait(
-        self, problem: Callable[[hdfs_health.Answer], str | None], must: str, then: str, seconds: int
+        self,
+        answer: hdfs_health.Answer,
+        problem: Callable[[hdfs_health.Answer], str | None],
+        must: str,
+        then: str,
+        seconds: int,
     ) -> hdfs_health.Answer:
         end, shown = time.monotonic() + seconds, ""
         while True:
-            answer = self.ask("always")
             reason = problem(answer)
             if reason is None:
                 return answer
@@ -79,6 +85,7 @@ class ActionModule(HostAction):
                 Display().display(f"{self.host} waits for HDFS: {reason}")
                 shown = reason
             time.sleep(min(POLL, max(0.1, end - time.monotonic())))
+            answer = self.ask("always")
 
     def ask(self, hdfs: str) -> hdfs_health.Answer:
         arguments = {"conf_dir": self.args["conf_dir"], "hdfs": hdfs}

@@ -3,8 +3,6 @@
 
 from __future__ import absolute_import, division, print_function
 
-__metaclass__ = type
-
 DOCUMENTATION = r"""
 module: detached_command
 short_description: Run a program in the background, once, with a record of its end

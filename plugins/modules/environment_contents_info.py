@@ -3,8 +3,6 @@
 
 from __future__ import absolute_import, division, print_function
 
-__metaclass__ = type
-
 DOCUMENTATION = r"""
 module: environment_contents_info
 short_description: Read the contents of a host's active environment

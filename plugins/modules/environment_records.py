@@ -3,8 +3,6 @@
 
 from __future__ import absolute_import, division, print_function
 
-__metaclass__ = type
-
 DOCUMENTATION = r"""
 module: environment_records
 short_description: Let receipts and settings that belong to a stack follow the environment

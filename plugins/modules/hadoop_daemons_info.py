@@ -3,8 +3,6 @@
 
 from __future__ import absolute_import, division, print_function
 
-__metaclass__ = type
-
 DOCUMENTATION = r"""
 module: hadoop_daemons_info
 short_description: Read which of Hadoop's daemons run on a host, and the state of HDFS

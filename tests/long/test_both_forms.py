@@ -1,4 +1,4 @@
-"""The white paper's set where one data node has GPUs and no other host: two forms of it in one environment, and jobs that use both.
+"""The white paper's set on a cluster with GPUs in one data node alone: two forms of it in one environment, and jobs that use both.
 
 TensorFlow's wheel for GPUs is the real one. What it is linked to is a stand-in: libraries with the functions that it names,
 each of which answers 100, CUDA's code for "no device". A cluster of its own, removed at the end.
@@ -80,7 +80,7 @@ def test_both_forms(tmp_path: Path) -> None:
     lines = on("edge1", f"su - analyst -c {analyst}").splitlines()
     assert "DRIVER tensorflow=42" in lines
     assert "EXECUTORS tensorflow-gpu=42 tensorflow=42" in lines
-    result = tour.train(CLUSTER)  # TensorFlowOnSpark 1.4 asks nvidia-smi where TensorFlow is the form for GPUs
+    result = tour.train(CLUSTER)  # TensorFlowOnSpark 1.4 asks nvidia-smi if TensorFlow is the form for GPUs
     assert (result["accuracy"] >= 0.95, len(result["hosts"])) == (True, 2)
 
     run("docker", "cp", "molecule/gpu_layer/gpu_in_sysfs.sh", f"{CLUSTER.container('edge1')}:/usr/local/sbin/")

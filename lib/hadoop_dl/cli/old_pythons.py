@@ -1,4 +1,4 @@
-"""Versions that fit together, by resolvelib, where one has no wheel: uv does not take source distributions that have a recipe."""
+"""Versions that fit together, by resolvelib, if one has no wheel: uv does not take source distributions that have a recipe."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -27,8 +27,6 @@ MAINS = {
     b"org.apache.zookeeper.server.ZooKeeperServerMain": "ZooKeeper",
     b"org.apache.zookeeper.server.quorum.QuorumPeerMain": "ZooKeeper",
 }
-STALE = "dfs.namenode.stale.datanode.interval"
-QUERY = "/jmx?qry=Hadoop:service=NameNode,name=FSNamesystem*"  # FSNamesystem and FSNamesystemState
 PROGRAMS = (b"java", b"jsvc", b"jsvc.exec")
 EVERYWHERE = ("", "0.0.0.0", "[::]")  # noqa: S104 (a NameNode's setting)
 COUNTS = {"missing": "NumberOfMissingBlocks", "corrupt": "CorruptBlocks", "under_replicated": "UnderReplicatedBlocks"}
@@ -134,8 +132,8 @@ def active(part):
             nodes = json.loads(values["LiveNodes"], parse_int=yarn_cluster.whole_number).values()
             contacts = [(node["lastContact"], "%s" % node["xferaddr"]) for node in nodes]
             numbers = [values[key] for key in COUNTS.values()] + [seconds for seconds, _ in contacts]
-            if all(isinstance(number, int) for number in numbers):
-                return dict(values, FSState=values["FSState"]), contacts
+            if "FSState" in values and all(isinstance(number, int) for number in numbers):
+                return values, contacts
             reason = "%s: it has something else where numbers belong" % address
         except yarn_cluster.NO_ANSWER as problem:
             reason = "%s: %s" % (address, problem)
