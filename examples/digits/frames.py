@@ -26,7 +26,7 @@ def guesses(rows, guess, model):
     rows = list(rows)
     if rows:
         pixels = np.array([row.pixels for row in rows], "float32")
-        for row, guessed in zip(rows, guess(storage.tensorflow(), model, pixels)):  # noqa: B905
+        for row, guessed in zip(rows, guess(storage.tensorflow(), model, pixels)):
             yield row.digit, int(guessed)
 
 

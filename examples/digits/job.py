@@ -85,7 +85,7 @@ def run(arguments, train, guess, cluster):
 
 def report(arguments, start_time, guesses, answers, nodes, count):
     """Write and print the result; SystemExit if the model is worse than asked."""
-    accuracy = sum(int(guess) == int(answer) for guess, answer in zip(guesses, answers)) / len(answers)  # noqa: B905
+    accuracy = sum(int(guess) == int(answer) for guess, answer in zip(guesses, answers)) / len(answers)
     text = digits.result(
         accuracy,
         len(answers),

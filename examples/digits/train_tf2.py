@@ -74,7 +74,7 @@ def learner(tf, strategy, model):
             loss = tf.reduce_mean(losses)
             share = loss / strategy.num_replicas_in_sync  # the workers' gradients are added up
         gradients = tape.gradient(share, model.trainable_variables)
-        optimizer.apply_gradients(list(zip(gradients, model.trainable_variables)))  # noqa: B905 (Python 3.8 has no strict)
+        optimizer.apply_gradients(list(zip(gradients, model.trainable_variables)))
         return loss, tf.reduce_mean(tf.cast(tf.equal(tf.argmax(logits, 1), answers), tf.float32))
 
     return tf.function(lambda pixels, answers: strategy.run(step, args=(pixels, answers)))

@@ -46,7 +46,7 @@ def load(tf, directory=None):
     parts = [batch(tf, path) for path in sorted(tf.io.gfile.glob(directory + "/data_batch_*"))]
     if not parts:
         raise SystemExit("CIFAR-10's data_batch_1 to 5 and test_batch are required in %s but are missing." % directory)
-    return tuple(np.concatenate(arrays) for arrays in zip(*parts)), batch(tf, directory + "/test_batch")  # noqa: B905 (Python 2.7)
+    return tuple(np.concatenate(arrays) for arrays in zip(*parts)), batch(tf, directory + "/test_batch")
 
 
 def network(keras):

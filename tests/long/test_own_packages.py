@@ -1,4 +1,4 @@
-"""The commands of examples/horovod and examples/parquet on YARN with Kerberos: packages that a user compiles and installs. A cluster of its own, removed at the end.
+"""The commands of examples/horovod, parquet and benchmark on YARN with Kerberos: packages that a user compiles and installs. A cluster of its own, removed at the end.
 
 The packages are those that pip chose from PyPI with the stack's constraints (own_packages.sha256, as sha256sum prints them); nodes reach no index.
 """
@@ -37,7 +37,7 @@ def _cluster_with_compiler_and_packages(tmp_path_factory: pytest.TempPathFactory
         artifacts.fetch_packages(Path(__file__).with_name("own_packages.sha256"), images.CACHE / "own-packages")
         script = tmp_path_factory.mktemp("scripts") / "fails.py"
         script.write_text(FAILS, encoding="utf-8")
-        for path in (images.CACHE / "own-packages", EXAMPLES / "horovod", EXAMPLES / "parquet"):
+        for path in (images.CACHE / "own-packages", *(EXAMPLES / name for name in ("horovod", "parquet", "benchmark"))):
             output("docker", "cp", str(path), f"{EDGE}:{HOME}")
         for path in (EXAMPLES / "images/images.py", script):
             output("docker", "cp", str(path), f"{EDGE}:{HOME}/horovod")
@@ -101,3 +101,15 @@ def test_executors_read_parquet_themselves():
     ratios = dict(re.findall(r"^(\w[\w ]*?) +\d+ +[\d.]+ +([\d.]+) \(", text, re.M))
     assert list(ratios) == ["bare bytes of the Parquet", "TFRecords by TensorFlow", "Parquet by pyarrow"]
     assert float(ratios["bare bytes of the Parquet"]) == 1, text
+
+
+def test_resnet50_is_measured_on_two_executors_and_the_columns_add_up():
+    options = "--image-size 32 --batch 2 --rounds 2"
+    text = analyst(f"cd benchmark && tfos-submit --executors 2 --gpus 0 --memory 2g resnet50.py {options}")
+    titles, row = re.findall(r"^ *(?:workers|2) .*$", text, re.M)
+    cells = dict(zip(titles.split(), row.split(), strict=True))
+    assert cells["hosts"] == "2"
+    parts = [float(cells[name]) for name in ("input", "compute", "all-reduce", "remainder")]
+    assert sum(parts) == pytest.approx(float(cells["step"]), abs=0.003)  # each is rounded
+    assert float(cells["images/s"]) == pytest.approx(4 / float(cells["step"]), rel=0.05)
+    assert "none, so this says nothing about GPUs" in text

@@ -18,13 +18,13 @@ from hadoop_dl.resolver.request import Misuse
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 EXAMPLES = REPOSITORY / "examples"
-NETWORKS = REPOSITORY / "roles/deeplearning_command/files/deeplearning/deeplearning_command/networks.py"
 FILES: tuple[str, ...] = (
     "cdsw/install.py",
     "cdsw/run_tensorboard.py",
     "cdsw/digits_cnn.py",
     "cdsw/digits_with_summaries.py",
-    "cdsw/benchmark.py",
+    "benchmark/benchmark.py",
+    "benchmark/networks.py",
 )
 FILES += ("digits/digits.py", "digits/data/digits.csv.gz", "digits/data/README.md")
 MARK = "stack.json"
@@ -83,10 +83,8 @@ def write(stack: Stack, lock: Lock, directory: Path, mirror: str, ca: str = "") 
     try:
         (directory / "data").mkdir(parents=True, exist_ok=True)
         for name in FILES:
-            target = directory / name.partition("/")[2]
-            shutil.copyfile(EXAMPLES / name, target)
-        for source in (host_code.DIRECTORY / "source_wheels.py", NETWORKS):
-            shutil.copyfile(source, directory / source.name)
+            shutil.copyfile(EXAMPLES / name, directory / name.partition("/")[2])
+        shutil.copyfile(host_code.DIRECTORY / "source_wheels.py", directory / "source_wheels.py")
         for name, text in texts(stack, lock, mirror, ca).items():
             (directory / name).write_text(text, encoding="utf-8")
         (directory / "cdsw-build.sh").chmod(0o755)

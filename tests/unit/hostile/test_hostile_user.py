@@ -143,7 +143,6 @@ OF_DEEPLEARNING = {
     "kernel": [],
     "tensorboard": ["--port", "1", "none"],
     "notebook": ["."],
-    "benchmark": ["--networks", "lstm", "--seconds", "1"],
     "grid": ["--params", "none", "SCRIPT"],
 }
 

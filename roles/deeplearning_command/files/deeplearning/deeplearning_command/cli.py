@@ -6,7 +6,7 @@ import sys
 
 from ansible.module_utils.hadoop_dl_host.user_environment import NotReady
 
-from deeplearning_command import benchmark, grid, listing, notebook, programs, tensorboard, venv
+from deeplearning_command import grid, listing, notebook, programs, tensorboard, venv
 from deeplearning_command.options import NOT_READY, OK, USAGE, Refused, say
 
 COMMANDS = (
@@ -18,7 +18,6 @@ COMMANDS = (
     ("notebook", notebook.main),
     ("kernel", notebook.kernel),
     ("tensorboard", tensorboard.main),
-    ("benchmark", benchmark.main),
     ("grid", grid.main),
 )
 HELP = """\
@@ -36,7 +35,6 @@ commands (deeplearning COMMAND --help explains one, with an example):
   notebook     Jupyter on this host, in your browser
   kernel       an environment as a kernel of another Jupyter, such as JupyterHub
   tensorboard  show a training's events in your browser
-  benchmark    how much faster the GPU of this host trains than its CPU; --resnet50: what more hosts bring
   grid         a script with many sets of parameters at once, on the cluster, and a table of the results
 
 a first hour:

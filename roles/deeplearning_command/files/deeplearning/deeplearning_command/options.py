@@ -3,15 +3,14 @@
 from __future__ import absolute_import, division, print_function
 
 import argparse
-import json
 import os
 import sys
 
-from ansible.module_utils.hadoop_dl_host import user_environment, whole_files
+from ansible.module_utils.hadoop_dl_host import user_environment
 from ansible.module_utils.hadoop_dl_host.text_columns import write
 from ansible.module_utils.hadoop_dl_host.user_environment import DEFAULT, ROOT, NotReady
 
-OK, FAILED, USAGE, NOT_READY, INTERRUPTED = 0, 1, 2, 3, 130
+OK, USAGE, NOT_READY = 0, 2, 3
 
 
 class Refused(Exception):
@@ -75,15 +74,3 @@ def tfos_submit():
     if not os.access(program, os.X_OK):
         raise NotReady("%s is required, but is not on this host. Log in on an edge node." % program)
     return program
-
-
-def write_result(path, result):
-    if path in (None, "-"):
-        return
-    try:
-        text = json.dumps(result, indent=2, sort_keys=True) + "\n"
-        whole_files.write_whole(os.path.abspath(path), text.encode("utf-8"))
-    except (IOError, OSError) as error:
-        raise NotReady(
-            "%s must be writable for --output, but the system answers: %s. Name another file." % (path, error)
-        )

@@ -1,15 +1,26 @@
-"""The job of deeplearning benchmark --resnet50, in the environment's Python 3: the driver, and what each worker measures.
+"""How fast ResNet-50 trains on the executors of a Spark job, and where the time of a step goes. TensorFlow 2.4 to 2.15.
 
-TensorFlow 2.4 to 2.15. Each round measures every part once, in turn, so that a load which changes meets all of them alike. All workers
-begin a part together: none counts the wait for another one, but the step contains it as it is.
+tfos-submit --executors 2 --gpus 1 --name "ResNet-50 on 2" resnet50.py
+
+Each round measures every part once, in turn, so that a load which changes meets all of them alike. All workers begin a part together: none
+counts the wait for another one, but the step contains it as it is.
 """
 
 from __future__ import absolute_import, division, print_function
 
-import json
-import sys
+import argparse
 
 WARM_UP = 2  # rounds that do not count: they build the graphs and choose algorithms
+PARTS = ("input", "compute", "all_reduce")  # and what is left of the step
+COLUMNS = "%7s %5s %9s  %7s %7s %10s %9s %7s %6s"
+
+
+def options():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--image-size", type=int, default=224, help="pixels of a side, 32 at least (%(default)s)")
+    parser.add_argument("--batch", type=int, default=32, help="images of a step, for each GPU (%(default)s)")
+    parser.add_argument("--rounds", type=int, default=20, help="that count, after two others (%(default)s)")
+    return parser.parse_args()
 
 
 def measure(spec, context):
@@ -88,12 +99,31 @@ def measure(spec, context):
     (total,) = set(wait(all_reduce(one)))
     gpus = tf.config.list_physical_devices("GPU")
     names = [tf.config.experimental.get_device_details(gpu).get("device_name", "GPU") for gpu in gpus]
-    size_of_gradients = 4 * sum(shape.num_elements() for shape in shapes)
     report = {"host": socket.gethostname(), "gpus": names, "replicas": replicas, "sum_of_ones": float(total)}
-    spec["reports"].add([dict(report, gradient_bytes=size_of_gradients, seconds=seconds)])
+    spec["reports"].add([dict(report, seconds=seconds)])
 
 
-def main(path, text):
+def table(reports, workers, batch):
+    """The titles and the row of this job. A part takes as long as on the slowest worker of its round: the others wait for it."""
+    replicas = reports[0]["replicas"] if reports else 0
+    sums = [one["sum_of_ones"] for one in reports]
+    if len(reports) != workers or replicas < workers or sums != [replicas] * workers:
+        words = "%d workers must report, and add up a one from each of theirs, but %d reported, and the sums are %s."
+        raise SystemExit(words % (workers, len(reports), sums))
+    rounds = [
+        sorted(max(each) for each in zip(*[one["seconds"][part] for one in reports])) for part in PARTS + ("step",)
+    ]
+    medians = [values[len(values) // 2] for values in rounds]
+    step, quarter = medians.pop(), len(rounds[-1]) // 4
+    times = ["%.3f" % seconds for seconds in medians + [step - sum(medians), step]]
+    spread = "%.0f%%" % (100 * (rounds[-1][-1 - quarter] - rounds[-1][quarter]) / step)
+    hosts = len(set(one["host"] for one in reports))
+    titles = ("workers", "hosts", "images/s", "input", "compute", "all-reduce", "remainder", "step", "spread")
+    row = [workers, hosts, "%.1f" % (replicas * batch / step)] + times + [spread]
+    return COLUMNS % titles + "\n" + COLUMNS % tuple(row)
+
+
+def main(arguments):
     from pyspark import AccumulatorParam, SparkContext
     from tensorflowonspark import TFCluster
 
@@ -105,12 +135,15 @@ def main(path, text):
             return value + more
 
     spark = SparkContext()
-    spec = dict(json.loads(text), reports=spark.accumulator([], Reports()))
-    TFCluster.run(spark, measure, spec, spec["workers"], 0, master_node="chief").shutdown()
+    workers = int(spark.getConf().get("spark.executor.instances"))
+    spec = dict(vars(arguments), reports=spark.accumulator([], Reports()))
+    TFCluster.run(spark, measure, spec, workers, 0, master_node="chief").shutdown()
     spark.stop()
-    with open(path, "w") as output:
-        json.dump(spec["reports"].value, output)
+    reports = spec["reports"].value
+    print(table(reports, workers, arguments.batch))
+    gpus = [gpu for one in reports for gpu in one["gpus"]]
+    print("GPUs: %s" % (", ".join(gpus) or "none, so this says nothing about GPUs"))
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main(options())

@@ -1,4 +1,4 @@
-"""The networks that the benchmark trains, on made data: those of the Fujitsu white paper (PRIMEFLEX for Hadoop, page 9), as Keras' examples have them.
+"""The networks that benchmark.py trains, on made data: those of the Fujitsu white paper (PRIMEFLEX for Hadoop, page 9), as Keras' examples have them.
 
 Runs in the Python of an environment, in a process for each measurement: it imports TensorFlow.
 Shapes and batch sizes: cifar10_resnet.py, imdb_cnn.py, imdb_lstm.py, imdb_cnn_lstm.py, cifar10_cnn.py of keras-team/keras 2.1.2; AlexNet: Krizhevsky
@@ -137,9 +137,9 @@ def timed(train, seconds, least):
 
 
 def measure(name, seconds):
-    """{"samples_per_second", "spread", "batch", "batches"} of a training that takes so many seconds, with the batch from which samples/s hardly grow.
+    """{"samples_per_second", "percent", "batch", "batches"} of a training that takes so many seconds, with the batch from which samples/s hardly grow.
 
-    spread: how far the middle half of the batches is apart, in parts of the median.
+    percent: how far the middle half of the batches is apart, of their median.
     """
     import numpy
     import tensorflow
@@ -174,7 +174,7 @@ def measure(name, seconds):
     quarter, half = len(spent) // 4, len(spent) // 2
     return {
         "samples_per_second": len(spent) * batch / sum(spent),
-        "spread": (spent[-1 - quarter] - spent[quarter]) / spent[half],
+        "percent": round(100 * (spent[-1 - quarter] - spent[quarter]) / spent[half]),
         "batch": batch,
         "batches": len(spent),
     }

@@ -1,7 +1,8 @@
-"""How much faster the session's GPU trains than its CPU: python benchmark.py [--seconds N] [NETWORK ...]
+"""How much faster the first GPU of a host, or of a CDSW session, trains than its CPU.
 
-The networks (networks.py) and their data are those of `deeplearning benchmark`, so a session can be compared with a host. It takes all cores and the
-memory of every GPU of the engine.
+deeplearning run benchmark.py [--seconds N] [NETWORK ...]     in a session: python benchmark.py ...
+
+It takes all cores and the memory of every GPU. The networks and what they measure: networks.py.
 """
 
 from __future__ import absolute_import, division, print_function
@@ -15,7 +16,7 @@ import tempfile
 
 import networks
 
-COLUMNS = "%-14s %-15s %12s %12s %8s  %s"
+COLUMNS = "%-14s %-15s %-24s %-24s %7s"
 
 
 def main():
@@ -30,14 +31,14 @@ def main():
         parser.error("some of %s are required, but found %s" % (", ".join(networks.NAMES), ", ".join(unknown)))
     gpus = ask(["gpus"])
     print(gpus[0] if gpus else "TensorFlow sees no GPU, so nothing is compared")
-    print(COLUMNS % ("network", "data", "CPU", "GPU", "factor", "batch"))
+    print("samples per second (batch, spread)")
+    print(COLUMNS % ("network", "data", "CPU", "GPU", "factor"))
     for name in args.networks or networks.NAMES:
         answers = [ask([name, args.seconds], hidden=True)] + [ask([name, args.seconds]) for _ in gpus[:1]]
-        speeds = [answer["samples_per_second"] for answer in answers]
+        cells = ["%(samples_per_second).1f (%(batch)d, %(percent)d%%)" % answer for answer in answers]
+        factor = "%.1fx" % (answers[1]["samples_per_second"] / answers[0]["samples_per_second"]) if gpus else "-"
         data_kind = networks.NETWORKS[networks.NAMES.index(name)][1]
-        cells = ["%.1f" % speed for speed in speeds] + (["%.1fx" % (speeds[1] / speeds[0])] if gpus else ["-", "-"])
-        batches = ", ".join("%d" % answer["batch"] for answer in answers)
-        print(COLUMNS % tuple([name, data_kind] + cells + [batches]))
+        print(COLUMNS % tuple([name, data_kind] + (cells if gpus else cells + ["-"]) + [factor]))
         sys.stdout.flush()
 
 
