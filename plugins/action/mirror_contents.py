@@ -15,12 +15,14 @@ from hadoop_dl.hosts.mirror_contents import contents
 
 
 class ActionModule(OnceAction):
-    """mirror_contents: `file` for the answer as JSON; `stacks`, the names that the operator chose."""
+    """mirror_contents: `file` for the answer as JSON; `stacks`, the names that the operator chose; `plan`, a file with a plan."""
 
     def act(self) -> dict[str, Any]:
         inventory = Inventory(self._templar, self.variables)
         try:
-            site_contents = contents(inventory.hosts, self._task.args.get("stacks") or (), REPOSITORY, self.key_text)
+            plan = Path(self._task.args["plan"]) if self._task.args.get("plan") else None
+            stacks = self._task.args.get("stacks") or ()
+            site_contents = contents(inventory.hosts, stacks, REPOSITORY, self.key_text, plan)
         except ValueError as error:  # A stack or lock that cannot be read.
             return {"failed": True, "msg": str(error)}
         Path(self._task.args["file"]).write_text(json.dumps(site_contents.as_json()), encoding="utf-8")

@@ -12,7 +12,7 @@ description:
 options:
   root: {description: The mirror's directory, type: path, default: /srv/deeplearning-mirror}
   name: {description: Name of the set; it is served below C(rpm/)I(name), type: str, required: true}
-  packages: {description: "Names of packages, with the version if not the newest one is wanted", type: list, elements: str, required: true}
+  packages: {description: "Names of packages, with the version if not the newest one is wanted; C(A|B) for the first of two that there is", type: list, elements: str, required: true}
   repositories: {description: C(url) of each repository and C(key) with the text of the public key that signs its packages, type: list, elements: dict, required: true}
   environment: {description: Variables for the downloads (http_proxy and https_proxy and SSL_CERT_FILE), type: dict, default: {}}
   timeout: {description: Seconds for all of it, type: int, default: 10800}

@@ -130,6 +130,45 @@ def test_the_list_names_kind_address_and_what_needs_it(site, capsys):
     assert {"tf1.15-cpu-py27-el7 on Python 2.7", "tf1.15-cpu-py36-el7 on Python 3.6 (cdsw_engine_stack)"} <= needs
 
 
+GPU_LAYER = {"el9": {"hosts": ["data1"], "packages": ["kmod-nvidia-open-dkms-580.82.07"]}}
+
+
+def plan_of(site: Site, **changes: Any) -> str:
+    """A plan's file, as playbooks/plan.yml writes it."""
+    (site.root.parent / "key.asc").write_text("key")
+    site.variables |= {"mirror_gpu_key": "{{ inventory_dir }}/../key.asc"}
+    site.variables |= {"mirror_gpu_repositories": {"el9": "http://packages.example.com"}}
+    hosts = dict.fromkeys(("data1", "mirror1", "cdsw1"), {})
+    file = site.root.parent / "plan.json"
+    file.write_text(json.dumps({"hosts": hosts, "problems": [], "gpu_packages": GPU_LAYER, **changes}))
+    return str(file)
+
+
+def test_a_plan_adds_the_gpu_layer_with_the_inputs_by_which_hosts_find_it(site, capsys):
+    assert site.run("list", "--plan", plan_of(site)) == 0
+    output = capsys.readouterr()
+    row = output.out.splitlines()[-1]
+    assert row == (
+        "-  rpm/gpu-el9  -  set  http://packages.example.com  the plan of data1 (kmod-nvidia-open-dkms-580.82.07)"
+    )
+    assert "The plan does not have data2, so that packages" in output.err
+    lines = output.err.partition("# For the group_vars of hosts with el9: data1\n")[2]
+    addresses = yaml.safe_load(lines)
+    assert addresses["cudnn_repository_url"] == "{{ mirror_url }}/rpm/gpu-el9"
+    assert {name.rpartition("_repository_")[0] for name in addresses} == {
+        *("nvidia_driver", "cuda", "cudnn", "nccl", "container_runtime")
+    }
+
+
+def test_a_plan_of_another_inventory_and_one_without_an_inventory_are_refused(site, capsys):
+    other = plan_of(site, hosts={"data1": {}, "gpu77": {}})
+    assert site.run("list", "--plan", other) == 1
+    assert "has gpu77, which the inventory does not have" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        mirror.main(["list", "tf2.15-cpu-py3-el9", "--plan", other])
+    assert "--plan requires the inventory" in capsys.readouterr().err
+
+
 def test_a_file_that_nothing_fetches_is_named_and_may_be_put_there(site, capsys):
     bundle = {**site.file("tf.bundle", b"bundle"), "file": "{{ mirror_url }}/files/tf.bundle"}
     site.variables["tensorflow_build_source"] = bundle

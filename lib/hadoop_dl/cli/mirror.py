@@ -1,10 +1,10 @@
 """The mirror on the controller: what stacks and inventories need, listed, fetched, verified and pruned. The work is in
 plugins/module_utils/hadoop_dl_host/mirror_files.py and mirror_index.py, because the same code runs on the mirror host.
 
-scripts/mirror list|fetch|verify|prune [STACK[:PYTHON] ...] [-i inventories/SITE ...] [--root DIR]
+scripts/mirror list|fetch|verify|prune [STACK[:PYTHON] ...] [-i inventories/SITE ... [--plan FILE]] [--root DIR]
 
 With -i: the stacks that the inventory requests, its mirror_files and mirror_package_sets, and the stack of its engine image. No host is asked, so a stack
-is taken with all its Pythons. The result is a directory that the role mirror takes as it is. Proxies and indexes for fetch are
+is taken with all its Pythons. With --plan also the packages of driver, CUDA, cuDNN, NCCL and container runtime that the hosts of that plan get. The result is a directory that the role mirror takes as it is. Proxies and indexes for fetch are
 variables of its environment (https_proxy, SSL_CERT_FILE, PIP_INDEX_URL, MAVEN_CENTRAL_URL), not mirror_environment of the inventory.
 """
 
@@ -26,6 +26,7 @@ from hadoop_dl.data.stacks import (
     artifacts_of_others,
     load_stack,
 )
+from hadoop_dl.hosts.gpu_sets import PREFIX
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 MirrorError: type[Exception] = mirror_index.MirrorError
@@ -63,6 +64,8 @@ class Contents:
 
     rows: list[tuple[Artifact, list[str]]]
     sets: list[Artifact] = field(default_factory=list)
+    site: dict[str, Any] = field(default_factory=dict)
+    """What the inventory decides, as mirror_site.read() returns it."""
 
     @property
     def artifacts(self) -> list[Artifact]:
@@ -86,10 +89,12 @@ def contents(options: argparse.Namespace) -> Contents:
     if not options.inventory:
         return Contents(needed(environments, {}))
     names = [name for name, _ in environments]
-    site = mirror_site.read(options.inventory, options.ansible, names)
+    site = mirror_site.read(options.inventory, options.ansible, names, options.plan)
     for name, python, users in site["environments"]:
         environments.setdefault((name, python), []).extend(users)
-    return Contents(needed(environments, site["files"], site["uses"]), site["sets"])
+    for warning in site["warnings"]:
+        print(warning, file=sys.stderr)
+    return Contents(needed(environments, site["files"], site["uses"]), site["sets"], site)
 
 
 def list_contents(contents: Contents) -> None:
@@ -103,9 +108,21 @@ def list_contents(contents: Contents) -> None:
     for package_set in contents.sets:
         addresses = ",".join(repository["url"] for repository in package_set["repositories"])
         print(
-            f"-  rpm/{package_set['name']}  -  set  {addresses}  mirror_package_sets ({', '.join(package_set['packages'])})"
+            f"-  rpm/{package_set['name']}  -  set  {addresses}  {package_set['users']} ({', '.join(package_set['packages'])})"
         )
     print(text, file=sys.stderr)
+    print(repositories_text(contents.site.get("hosts", {})), end="", file=sys.stderr)
+
+
+def repositories_text(hosts: dict[str, list[str]]) -> str:
+    """The inputs by which hosts take the GPU layer from the mirror, for the inventory. hosts: those of each system."""
+    lines = []
+    for system, names in sorted(hosts.items()):
+        lines.append(f"# For the group_vars of hosts with {system}: {', '.join(names)}")
+        for role in ("nvidia_driver", "cuda", "cudnn", "nccl", "container_runtime"):
+            lines.append(f'{role}_repository_url: "{{{{ mirror_url }}}}/rpm/{PREFIX}{system}"')
+            lines.append(f'{role}_repository_key: "{{{{ mirror_gpu_key }}}}"')
+    return "".join(f"{line}\n" for line in lines)
 
 
 def fetch_contents(contents: Contents, root: Path, index_url: str | None) -> list[str]:
@@ -130,6 +147,7 @@ def fetch_contents(contents: Contents, root: Path, index_url: str | None) -> lis
             failures.append(f"{error} Correct that, or let playbooks/mirror.yml make it on the mirror host.")
     if not failures:
         print(f"{root} holds {contents.text}, each verified; {len(fetched)} fetched now.")
+        print(repositories_text(contents.site.get("hosts", {})), end="")
     return failures
 
 
@@ -171,6 +189,9 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "-i", "--inventory", action="append", default=[], metavar="PATH", help="as for ansible-playbook"
     )
+    parser.add_argument(
+        "--plan", type=Path, metavar="FILE", help="of the inventory: playbooks/plan.yml -e preflight_plan_file=FILE"
+    )
     for option in ("--extra-vars", "--vault-password-file", "--vault-id"):
         short = ["-e"] if option == "--extra-vars" else []
         parser.add_argument(*short, option, action="append", default=[], metavar="X", help="as for ansible-playbook")
@@ -186,6 +207,8 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
         )
     if not options.stacks and not options.inventory:
         parser.error("a stack or an inventory (-i) is required")
+    if options.plan and not options.inventory:
+        parser.error("--plan requires the inventory (-i) that it is of")
     options.ansible = [
         f"--{name.replace('_', '-')}={value}"
         for name in ("extra_vars", "vault_password_file", "vault_id")

@@ -17,10 +17,10 @@ class SiteError(Exception):
     """An inventory that Ansible cannot read, or that does not decide what its mirror holds; or a set that was not made."""
 
 
-def read(inventories: Sequence[str], options: Sequence[str], stacks: Sequence[str]) -> Json:
-    """The contents of these inventories' mirror: environments, files, uses and sets of lib/hadoop_dl/hosts/mirror_contents.py.
+def read(inventories: Sequence[str], options: Sequence[str], stacks: Sequence[str], plan: Path | None = None) -> Json:
+    """The contents of these inventories' mirror, as lib/hadoop_dl/hosts/mirror_contents.py has them.
 
-    options: further ones of ansible (vaults, -e). stacks: those that the operator names.
+    options: further ones of ansible (vaults, -e). stacks: those that the operator names. plan: a file with a plan.
     """
     if missing := missing_inventory(inventories):
         raise SiteError(f"The inventory must exist, but {missing} does not.")
@@ -29,7 +29,8 @@ def read(inventories: Sequence[str], options: Sequence[str], stacks: Sequence[st
     place = f"--playbook-dir={REPOSITORY / 'playbooks' / 'layers'}"
     with tempfile.TemporaryDirectory() as directory:
         file = Path(directory) / "contents.json"
-        arguments = json.dumps({"file": str(file), "stacks": list(stacks)})
+        plan_file = str(plan.resolve()) if plan else ""
+        arguments = json.dumps({"file": str(file), "stacks": list(stacks), "plan": plan_file})
         module = ("--module-name=mirror_contents", f"--args={arguments}")
         output = run("ansible", "all", *module, place, *sources, *options).stdout
         if not file.is_file():
@@ -44,7 +45,8 @@ def read(inventories: Sequence[str], options: Sequence[str], stacks: Sequence[st
 
 def package_set(description: Json, root: Path, check: bool = False) -> str:
     """Make the directory hold this set of packages, or with `check` only compare; why it was made. The module is the mirror host's."""
-    arguments = json.dumps({**description, "root": str(root.resolve())})
+    wanted = {name: description[name] for name in ("name", "packages", "repositories")}
+    arguments = json.dumps({**wanted, "root": str(root.resolve())})
     output = run(
         "ansible",
         "localhost",

@@ -8,9 +8,10 @@ from typing import Any
 from hadoop_dl.data import extras, stacks
 from hadoop_dl.data.addresses import package_sets_problem
 from hadoop_dl.data.compat import load
+from hadoop_dl.hosts import gpu_sets
 from hadoop_dl.plan import forms, inputs, target
 from hadoop_dl.plan.components import concerns
-from hadoop_dl.plan.model import Host
+from hadoop_dl.plan.model import Host, shorten
 from hadoop_dl.plan.problems import group_alike
 from hadoop_dl.plan.workbench import engine_environment
 from hadoop_dl.resolver import Misuse, named_stacks
@@ -22,6 +23,8 @@ DECIDING = (
     "deeplearning_additional_stacks",
     "mirror_files",
     "mirror_package_sets",
+    "mirror_gpu_repositories",
+    "mirror_gpu_key",
     "mirror_url",
     "cdsw_engine_stack",
     "cdsw_engine_python",
@@ -31,12 +34,17 @@ DECIDING = (
 
 @dataclass
 class Contents:
-    """environments: stack and Python, with the groups that ask for them. uses: artifacts of the mirror that inputs name."""
+    """environments: stack and Python, with the groups that ask for them. uses: artifacts of the mirror that inputs name.
+
+    hosts: of each system that the plan has packages for.
+    """
 
     environments: dict[tuple[str, str], list[str]] = field(default_factory=dict)
     files: dict[str, Json] = field(default_factory=dict)
     uses: list[tuple[Json, str]] = field(default_factory=list)
     sets: list[Json] = field(default_factory=list)
+    hosts: dict[str, list[str]] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
 
     def as_json(self) -> Json:
@@ -50,13 +58,18 @@ class Contents:
 
 
 def contents(
-    hosts: Sequence[Host], stack_names: Sequence[str], repository: Path, key_text: Callable[[str], str]
+    hosts: Sequence[Host],
+    stack_names: Sequence[str],
+    repository: Path,
+    key_text: Callable[[str], str],
+    plan: Path | None = None,
 ) -> Contents:
     """What these hosts' inventory asks for. stack_names: stacks that the operator named, which also decide between those that fit constraints.
 
-    key_text: the text of a file on the controller; ValueError if there is none.
+    key_text: the text of a file on the controller; ValueError if there is none. plan: a file with a plan, which decides the GPU layer.
     """
     contents, problems = Contents(), []
+    mirror_values: Json = {}
     for host in hosts:
         names = [*DECIDING, *archive_inputs(repository)]
         site_values = {name: host.variables[name] for name in names if name in host.variables}
@@ -74,6 +87,7 @@ def contents(
             problems.append(f"{host.name}: {error}")
         contents.uses += [use for use in uses(values, repository) if use not in contents.uses]
         if concerns("mirror", host):
+            mirror_values |= values
             contents.files |= values.get("mirror_files", {})
             contents.sets += [
                 package_set for package_set in values.get("mirror_package_sets", ()) if package_set not in contents.sets
@@ -82,7 +96,35 @@ def contents(
     contents.problems = [*group_alike(problems), *([sets_problem] if sets_problem and not problems else [])]
     if not contents.problems:
         contents.sets = [with_keys(package_set, key_text, contents.problems) for package_set in contents.sets]
+        add_gpu_layer(contents, plan, [host.name for host in hosts], mirror_values, key_text)
     return contents
+
+
+def add_gpu_layer(
+    contents: Contents,
+    plan: Path | None,
+    hosts: Sequence[str],
+    values: Mapping[str, Any],
+    key_text: Callable[[str], str],
+) -> None:
+    """The sets of the GPU layer. values: the inputs of the mirror's host."""
+    try:
+        planned = gpu_sets.read(plan, hosts) if plan else gpu_sets.Planned({}, {}, ())
+    except gpu_sets.PlanError as error:
+        contents.problems.append(str(error))
+        return
+    made, problems = gpu_sets.sets(planned, values, key_text)
+    names = {package_set["name"] for package_set in contents.sets} & {package_set["name"] for package_set in made}
+    contents.problems += problems + [
+        f"A set of mirror_package_sets must not have the name of one that the plan makes, but {name} has. Give it another."
+        for name in sorted(names)
+    ]
+    contents.sets += made
+    contents.hosts = {system: list(names) for system, names in planned.hosts.items()}
+    if planned.unread:
+        contents.warnings.append(
+            f"The plan does not have {shorten(planned.unread)}, so that packages which they alone need may be missing."
+        )
 
 
 def requested(
@@ -150,4 +192,5 @@ def with_keys(package_set: Json, key_text: Callable[[str], str], problems: list[
         "name": package_set["name"],
         "packages": package_set["packages"],
         "repositories": repositories,
+        "users": "mirror_package_sets",
     }

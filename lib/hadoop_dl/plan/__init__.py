@@ -11,7 +11,18 @@ from itertools import chain
 from pathlib import Path
 
 from hadoop_dl.data.stacks import Stack, UnknownStack, load_stacks
-from hadoop_dl.plan import builds, gpu_layer, inputs, kerberos, mapr, requirements, target, workbench, yarn
+from hadoop_dl.plan import (
+    builds,
+    gpu_layer,
+    gpu_packages,
+    inputs,
+    kerberos,
+    mapr,
+    requirements,
+    target,
+    workbench,
+    yarn,
+)
 from hadoop_dl.plan.component import Case, Component, Run
 from hadoop_dl.plan.components import BUILDING, COMPONENTS, concerns
 from hadoop_dl.plan.digests import canonical
@@ -216,6 +227,8 @@ def add_host(plan: Plan, case: Case) -> None:
     }
     for component in components:
         component.publish(plan, case)
+    if concerns("nvidia_driver", host) and not case.run.building:
+        gpu_packages.add(plan, case)
     stack = case.wanted.stack
     if stack and uses_login(case, stack):
         case.needs += [kerberos.LOGIN] if kerberos.logs_in(host) else []

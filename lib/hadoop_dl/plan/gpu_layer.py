@@ -109,22 +109,27 @@ def driver_problems(version: str, host: GpuHost, upgrade: bool) -> list[str]:
     ]
 
 
+def module(host: GpuHost) -> str:
+    """The kind of the module that the site or the stack requests."""
+    setting = str(host.variables.get("nvidia_driver_module") or "{{")
+    return (host.required("driver_module") or "proprietary") if "{{" in setting else setting
+
+
 def module_problems(branch: int, limit: Json, host: GpuHost) -> list[str]:
     """Why no module of the requested kind exists for this branch and these GPUs."""
-    setting = str(host.variables.get("nvidia_driver_module") or "{{")
-    module = (host.required("driver_module") or "proprietary") if "{{" in setting else setting
+    is_open = module(host) == "open"
     from_file = host.variables.get("nvidia_driver_source") == "runfile"
-    if module == "open" and not limit["open_supported"]:
+    if is_open and not limit["open_supported"]:
         return [
             "the host's GPUs are older than Turing and require the proprietary module, but nvidia_driver_module is open. "
             "Set nvidia_driver_module: proprietary for this host."
         ]
-    if module == "open" and host.facts.os.short == "el7" and not from_file:
+    if is_open and host.facts.os.short == "el7" and not from_file:
         return [
             "RHEL 7 has no packages of the open module (compat/drivers.yml names the sources), but nvidia_driver_module is open. "
             "Set nvidia_driver_module: proprietary for this host, or nvidia_driver_source: runfile."
         ]
-    if module == "open":
+    if is_open:
         return []
     last = int(proprietary_module()["last_branch" if from_file else "last_package_branch"])
     way_out = "Set nvidia_driver_module: open" if limit["open_supported"] else "Set an older nvidia_driver_version"

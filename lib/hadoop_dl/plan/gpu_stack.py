@@ -237,15 +237,15 @@ def exact(role: str, required: str, cuda: str) -> str | None:
     return None
 
 
-def toolkit_releases(host: GpuHost) -> dict[str, str]:
+def toolkit_releases(host: GpuHost, on_new_host: bool = False) -> dict[str, str]:
     """Exact releases of toolkits: the site's, and for those that the stacks decide the last one, so hosts of later days get the same.
 
-    A toolkit that this project installed keeps its release.
+    A toolkit that this project installed keeps its release; on_new_host: the one of a host that has none.
     """
     named = dict(host.variables.get("cuda_package_versions") or {})
     if host.variables.get("cuda_versions") is not None:
         return named
-    new = set(versions(requested("cuda", host))) - set(host.facts.managed.cuda)
+    new = set(versions(requested("cuda", host))) - set(() if on_new_host else host.facts.managed.cuda)
     rows = load().rows("cuda", "toolkits")
     return {row["version"]: row["latest_update"] for row in rows if row["version"] in new} | named
 

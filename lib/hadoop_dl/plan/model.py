@@ -67,6 +67,7 @@ class Plan:
     notes: list[str] = field(default_factory=list)
     unreachable: list[str] = field(default_factory=list)
     reboots: dict[str, list[str]] = field(default_factory=dict)  # the reason for one, and the hosts
+    gpu_packages: dict[str, Json] = field(default_factory=dict)  # of a mirror, by system: hosts and packages
     restarts: list[str] = field(default_factory=list)  # of the workbench, with what they mean for its sessions
 
     def tell(
@@ -87,6 +88,7 @@ class Plan:
             "problems": self.problems,
             "problems_by_host": self.problems_by_host,
             "unreachable": self.unreachable,
+            "gpu_packages": self.gpu_packages,
         }
 
     def changes(self, every: bool = False) -> list[Json]:

@@ -266,16 +266,20 @@ def closure(base, name, specs):
 
     packages, absent_specs = {}, []
     for spec in specs:
-        matches = of_this_machine(
-            dnf.subject.Subject(spec).get_best_query(base.sack, with_provides=False, with_filenames=False)
-        )
+        matches = []
+        for alternative in spec.split("|"):
+            subject = dnf.subject.Subject(alternative)
+            matches = matches or of_this_machine(
+                subject.get_best_query(base.sack, with_provides=False, with_filenames=False)
+            )
         if not matches:
-            absent_specs.append(spec + others(base, spec))
+            absent_specs.append(spec.replace("|", " or ") + others(base, spec.partition("|")[0]))
         packages.update((str(package), package) for package in newest(matches))
     if absent_specs:
         raise SetError(
-            "The repositories of the set %s must have its packages, but not: %s. Correct mirror_package_sets."
-            % (name, "; ".join(absent_specs))
+            "The repositories of the set %s (%s) must have its packages, but not: %s. Request a version that they have, or name a repository "
+            "that has it: mirror_package_sets, or mirror_gpu_repositories for the GPU layer."
+            % (name, ", ".join(repo.name for repo in base.repos.iter_enabled()), "; ".join(absent_specs))
         )
     queue, system_packages = sorted(packages.values(), key=str), set()
     while queue:

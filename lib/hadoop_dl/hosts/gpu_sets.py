@@ -1,0 +1,97 @@
+"""The sets of packages of the GPU layer, of what a plan says about hosts (lib/hadoop_dl/plan/gpu_packages.py); no host is read."""
+
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hadoop_dl.plan import forms
+from hadoop_dl.plan.model import shorten
+
+Json = dict[str, Any]
+PREFIX = "gpu-"  # of the set's name, which a set of mirror_package_sets may not have
+PACKAGE = re.compile(r"[A-Za-z0-9][\w.+~^-]{0,149}(\|[A-Za-z0-9][\w.+~^-]{0,149})?", re.ASCII)
+WRITE = "Write it where the hosts can be reached: ansible-playbook -i INVENTORY playbooks/plan.yml -e preflight_plan_file=plan.json"
+
+
+class PlanError(ValueError):
+    """A file that is no plan of this inventory."""
+
+
+@dataclass(frozen=True)
+class Planned:
+    """Of a plan's file: the packages and hosts of each system, and hosts that were not read."""
+
+    packages: Mapping[str, Sequence[str]]
+    hosts: Mapping[str, Sequence[str]]
+    unread: Sequence[str]
+
+
+def read(path: Path, inventory_hosts: Iterable[str]) -> Planned:
+    """The plan in a file; PlanError if it has another form, problems, or another inventory's hosts."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        systems = content["gpu_packages"]
+        planned = Planned(
+            {str(system): [checked(spec) for spec in entry["packages"]] for system, entry in systems.items()},
+            {str(system): [str(name) for name in entry["hosts"]] for system, entry in systems.items()},
+            [],
+        )
+        names, problems = {str(name) for name in content["hosts"]}, content["problems"]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise PlanError(
+            f"--plan must name a plan's file of this release, but {path} is none ({error}). {WRITE}"
+        ) from None
+    known = set(inventory_hosts)
+    if others := sorted(names - known):
+        raise PlanError(
+            f"--plan must be of this inventory, but {path} has {shorten(others)}, which the inventory does not have. {WRITE}"
+        )
+    if problems:
+        raise PlanError(
+            f"A plan without problems is required, but {path} has {len(problems)}: {problems[0]} Solve them. {WRITE}"
+        )
+    return Planned(planned.packages, planned.hosts, sorted(known - names))
+
+
+def checked(spec: Any) -> str:
+    if not isinstance(spec, str) or not PACKAGE.fullmatch(spec):
+        raise ValueError(f"the package {spec!r}")
+    return spec
+
+
+def sets(planned: Planned, values: Mapping[str, Any], key_text: Callable[[str], str]) -> tuple[list[Json], list[str]]:
+    """A set for each system as the module mirror_packages takes it, and why one cannot be made. values: the inputs of the mirror's host."""
+    repositories = forms.table()["site"]["mirror_gpu_repositories"]["default"] | values.get(
+        "mirror_gpu_repositories", {}
+    )
+    unknown = sorted(set(planned.packages) - set(repositories))
+    problems = [
+        f"{shorten(planned.hosts[system])}: packages of the GPU layer are known for {', '.join(sorted(repositories))}, but the plan has {system}. "
+        "Install the driver there by its own means, and set nvidia_driver_version: none (and cuda_versions, cudnn_versions, nccl_versions)."
+        for system in unknown
+    ]
+    key = values.get("mirror_gpu_key", "")
+    try:
+        text = key_text(key) if key and planned.packages else ""
+    except ValueError:
+        text = ""
+    if planned.packages and not text:
+        addresses = {url for system in planned.packages for url in repositories.get(system, "").split()}
+        problems.append(
+            "mirror_gpu_key must be a file on the controller with the public keys that sign the packages of "
+            f"{', '.join(sorted(addresses))}, but {f'there is no {key}' if key else 'it is not set'}. Put their keys into one file and name it."
+        )
+    made = [
+        {
+            "name": PREFIX + system,
+            "packages": list(specs),
+            "repositories": [{"url": url, "key": text} for url in repositories[system].split()],
+            "users": f"the plan of {shorten(planned.hosts[system])}",
+        }
+        for system, specs in planned.packages.items()
+        if system in repositories
+    ]
+    return made, problems
