@@ -1,7 +1,5 @@
 """scripts/bench: the measurements of docs/reference/performance.md, as the tables that are there. Each has a module of its own."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Callable, Sequence

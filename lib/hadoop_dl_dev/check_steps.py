@@ -1,7 +1,5 @@
 """The steps of every layer of checks: lint, unit, molecule, e2e, long. hadoop_dl_dev.checks runs them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -4,8 +4,6 @@
 where all steps run. The last output is always a table of the steps with their results and times. Logs and JUnit files are in .cache/test.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import signal

@@ -4,8 +4,6 @@ A checkout needs no complete names, because ansible.cfg names its directories. I
 code below ansible_collections only, and Jinja finds filters by their complete names only.
 """
 
-from __future__ import annotations
-
 import ast
 import gzip
 import hashlib

@@ -1,7 +1,5 @@
 """Cells and tables of docs/reference/compatibility.md, as Markdown."""
 
-from __future__ import annotations
-
 import itertools
 import textwrap
 from collections.abc import Callable, Iterable

@@ -1,7 +1,5 @@
 """The tables of docs/reference/compatibility.md: the rows of compat/ and stacks/ that the resolver reads."""
 
-from __future__ import annotations
-
 from hadoop_dl.data.compat import Compat, load
 from hadoop_dl.data.stacks import Stack, load_stacks
 from hadoop_dl.resolver.versions import version

@@ -1,7 +1,5 @@
 """The tables of docs/reference/compatibility.md, one function for each."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from hadoop_dl.data import engine_image

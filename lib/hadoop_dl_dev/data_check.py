@@ -4,8 +4,6 @@ scripts/stack data --check    needs the network; exit 1 if something is missing 
 scripts/stack data gpus ...   write the table of GPUs (gpu_table.py)
 """
 
-from __future__ import annotations
-
 import io
 import re
 import zipfile

@@ -1,7 +1,5 @@
 """The demo's hosts for measurements: playbooks on them, and light containers of a data node, which has no Hadoop services then."""
 
-from __future__ import annotations
-
 import os
 import tempfile
 from collections.abc import Iterator

@@ -5,8 +5,6 @@ scripts/stack data gpus --modules DIRECTORY --pci-ids FILE [--check]
 DIRECTORY is a git clone of https://github.com/NVIDIA/open-gpu-kernel-modules, FILE is pci.ids of https://github.com/pciutils/pciids.
 """
 
-from __future__ import annotations
-
 import re
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence

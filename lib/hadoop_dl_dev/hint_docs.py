@@ -1,7 +1,5 @@
 """The tables of docs/train/job_errors.md: tfos-submit's hints."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """The tables of docs/reference/inputs.md: the roles' argument_specs and defaults, and inputs.yml."""
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Iterable, Sequence
 from functools import cache

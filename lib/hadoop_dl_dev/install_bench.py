@@ -4,8 +4,6 @@ The modules of the roles run here, in this process's Python, with a directory of
 mirror (a web server on loopback). What counts is the ratio within a round; absolute times belong to the machine.
 """
 
-from __future__ import annotations
-
 import http.server
 import importlib
 import multiprocessing

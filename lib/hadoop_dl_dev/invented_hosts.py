@@ -1,7 +1,5 @@
 """Invented hosts for tests and benchmarks. Everything that is not given of a host's answer is empty."""
 
-from __future__ import annotations
-
 import dataclasses
 import typing
 from collections.abc import Callable, Iterable, Mapping

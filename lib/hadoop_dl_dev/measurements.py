@@ -1,7 +1,5 @@
 """What the benchmarks share: a stopwatch, medians with their spread, and tables in Markdown."""
 
-from __future__ import annotations
-
 import resource
 import statistics
 import time

@@ -5,8 +5,6 @@ the reader has a real environment to check. site.yml runs on them with warm conn
 in turn. Absolute times belong to the machine.
 """
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path

@@ -3,8 +3,6 @@
 The version is in pyproject.toml alone. The same commit gives the same bytes.
 """
 
-from __future__ import annotations
-
 import argparse
 import gzip
 import hashlib

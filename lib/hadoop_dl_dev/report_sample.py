@@ -3,8 +3,6 @@
 Most hosts are as planned. Some are not: unreachable, with a broken GPU, an older environment, another kernel, a damaged file.
 """
 
-from __future__ import annotations
-
 import sys
 import time
 from dataclasses import replace

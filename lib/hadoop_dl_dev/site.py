@@ -4,8 +4,6 @@ Pages link to files of the repository. Here every Markdown file is a page of the
 to. The tables of four pages are made from data: in the repository, their place says how to get them.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Callable, Iterator

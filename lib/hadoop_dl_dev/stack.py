@@ -1,7 +1,5 @@
 """scripts/stack data, for maintainers. The other commands, which need no more than PyYAML, are in hadoop_dl.cli.stack."""
 
-from __future__ import annotations
-
 import sys
 
 from hadoop_dl.cli import stack

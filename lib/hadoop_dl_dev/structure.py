@@ -1,7 +1,5 @@
 """Rules of this project's structure that no other linter knows: `make structure`, a step of lint."""
 
-from __future__ import annotations
-
 import ast
 import re
 import subprocess

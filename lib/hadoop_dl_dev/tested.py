@@ -3,8 +3,6 @@
 A record counts for one digest: that of all artifacts of the lock. A lock that changed since is untested.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """gpu-check's module of Xids, written from compat/xids.yml: hosts have no parser for YAML."""
 
-from __future__ import annotations
-
 import json
 
 from hadoop_dl.data.compat import REPOSITORY, load

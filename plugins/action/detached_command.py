@@ -3,8 +3,6 @@
 The work is in module detached_command.
 """
 
-from __future__ import annotations
-
 import time
 from typing import Any
 

@@ -3,8 +3,6 @@
 What decides is in lib/hadoop_dl/data/hdfs_health.py.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 

@@ -4,8 +4,6 @@ TensorFlow's wheel for GPUs is the real one. What it is linked to is a stand-in:
 each of which answers 100, CUDA's code for "no device". A cluster of its own, removed at the end.
 """
 
-from __future__ import annotations
-
 import re
 import shlex
 import sys

@@ -3,8 +3,6 @@
 The layers of upgrade_stack.yml on hosts that are directories, as in tests/unit/test_upgrade_stack.py. The job is detached, so it goes on.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import signal

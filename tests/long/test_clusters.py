@@ -5,8 +5,6 @@ RHEL 8 has what the resolver answers for RHEL 8.8 and CDP 7.1; its nodes have Ha
 RHEL 10 has Java 21 and Spark 4.1; site.yml, the first job and the suite are all that its stack can be asked.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """A rollout that reboots DataNodes of a real HDFS, beside a writer. A reboot kills the host's DataNode; what the role nvidia_driver does is read from its tasks."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

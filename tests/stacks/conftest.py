@@ -1,7 +1,5 @@
 """Every lock of every stack, installed on a node of its operating system. stacks/locks/tested.yml keeps the answers."""
 
-from __future__ import annotations
-
 import datetime
 import re
 from collections.abc import Iterator, Sequence

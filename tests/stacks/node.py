@@ -1,7 +1,5 @@
 """A node for the environments of one image: the mirror and Pythons mounted, HDFS and Kafka running on it alone."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

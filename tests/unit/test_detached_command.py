@@ -1,7 +1,5 @@
 """A program that goes on without its caller: module detached_command, as Ansible runs it."""
 
-from __future__ import annotations
-
 import os
 import signal
 import time

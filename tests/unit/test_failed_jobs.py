@@ -3,8 +3,6 @@
 failed_jobs.txt has them as printed. Left out are INFO lines, all but the first frame of a stack, noise of healthy jobs, and the ends of long lines.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

@@ -1,8 +1,6 @@
 """When a DataNode may reboot. yarn_answers/name_nodes.json: what the NameNodes of Hadoop 2.10.2 and 3.3.6 said (tests/long/hdfs_processes.py) with three
 DataNodes and one file, 6 s after one was killed, and when it was dead; only the keys that are read."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """tfos-submit --archive: the environment is in HDFS once, as it was sealed, and executors get it by YARN."""
 
-from __future__ import annotations
-
 import errno
 import hashlib
 import io

@@ -1,7 +1,5 @@
 """Which of a failed job's sentences is the first error, by where it stands and what follows it. Texts are of public reports, named beside them."""
 
-from __future__ import annotations
-
 import pytest
 from resource_manager import collected
 from tfos_submit import hints

@@ -1,7 +1,5 @@
 """tfos-submit --gpus: what Spark is told, what is refused, and the script with which executors find GPUs of their own."""
 
-from __future__ import annotations
-
 import json
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """tfos-submit's table of known errors, and the reader of containers' logs. Every text is a whole sentence as printed; its source is beside it."""
 
-from __future__ import annotations
-
 import pytest
 from resource_manager import collected
 from tfos_submit import hints

@@ -3,8 +3,6 @@
 What `yarn` prints on standard output and error was seen of Hadoop 3.3.6, without the rest of Java's stacks.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -5,8 +5,6 @@ The queue vision may use gpu. The other three may not: batch has no access; late
 maximum-applications, and gpu as the label of its jobs.
 """
 
-from __future__ import annotations
-
 import copy
 import json
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The ticket of a job (tfos-submit), with MIT's own KDC, kinit and klist."""
 
-from __future__ import annotations
-
 import os
 import time
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What TensorFlowOnSpark gets for nvidia-smi in the executors of tfos-submit: the GPUs of the executor, on hosts with and without a driver."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """tfos-submit: what a job says while it waits in its queue."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

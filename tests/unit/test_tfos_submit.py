@@ -1,7 +1,5 @@
 """tfos-submit without a host: what Spark is told, what YARN's answers mean, and whole runs against a cluster of stand-ins."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

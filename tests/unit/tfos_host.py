@@ -1,7 +1,5 @@
 """A host with tfos-submit as hosts have it; its spark-submit, yarn and ResourceManager are stand-ins. tests/unit/conftest.py offers the fixtures."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

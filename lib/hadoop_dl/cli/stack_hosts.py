@@ -3,8 +3,6 @@
 The plan decides here as it does for a run (hadoop_dl.plan), so both give the same answer. Nothing is changed on any host.
 """
 
-from __future__ import annotations
-
 import json
 import shlex
 import tempfile

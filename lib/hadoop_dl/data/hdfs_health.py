@@ -5,8 +5,6 @@ stale, and after 10 minutes and 30 s for dead; only then its blocks count as und
 DataNode, whether it runs or not: its last word must be younger than the reboot.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal

@@ -1,7 +1,5 @@
 """Which hosts are switched to a new environment before the others. Pure functions."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

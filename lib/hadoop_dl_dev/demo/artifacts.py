@@ -3,8 +3,6 @@
 The locks are written by Maven and sha256sum on a maintainer's machine (demo/README.md); whoever runs the demo needs no Maven.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re

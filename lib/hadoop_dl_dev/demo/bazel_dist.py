@@ -4,8 +4,6 @@ bazel publishes its own -dist.zip on GitHub alone. It carries Java libraries and
 compiles against these, so it needs them on the node. demo/bazel/debian.sh names them to compile.sh, which is bazel's.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

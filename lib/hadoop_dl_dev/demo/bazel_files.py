@@ -3,8 +3,6 @@
 Also the compiler that bazel builds with: Debian's packages for a node's image, fetched once.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import sys

@@ -4,8 +4,6 @@ What a site downloads is served by one of its hosts on a port of its own: the mi
 the mirror. `scripts/demo build-host` makes the demo such a site.
 """
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """scripts/demo: images, single nodes, and the whole cluster."""
 
-from __future__ import annotations
-
 import argparse
 import subprocess
 import sys

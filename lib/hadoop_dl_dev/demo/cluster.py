@@ -3,8 +3,6 @@
 Every step looks first and does only what is missing, so that an interrupted run continues.
 """
 
-from __future__ import annotations
-
 import ipaddress
 import json
 import os

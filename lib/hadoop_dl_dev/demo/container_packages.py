@@ -3,8 +3,6 @@
 `python -m hadoop_dl_dev.demo.container_packages` prints the repository's directory; `… docker el9` that of Docker's packages.
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

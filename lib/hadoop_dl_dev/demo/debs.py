@@ -1,7 +1,5 @@
 """Debian's packages for a node's image, as files: a node installs them without a network."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path

@@ -3,8 +3,6 @@
 `python -m hadoop_dl_dev.demo.engine_base` prints the directory with both: engine.tar (docker load) and apt/.
 """
 
-from __future__ import annotations
-
 import hashlib
 import sys
 import zipfile

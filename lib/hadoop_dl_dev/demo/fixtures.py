@@ -1,7 +1,5 @@
 """The site's own RPM repository of the demo: small fixture packages, built, signed with a generated key, and indexed."""
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 from pathlib import Path

@@ -4,8 +4,6 @@
 prints the directory. Specs and the list of versions are in demo/gpu.
 """
 
-from __future__ import annotations
-
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor

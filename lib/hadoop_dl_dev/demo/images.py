@@ -4,8 +4,6 @@ mmdebstrap makes the root file system, `docker build` without a network puts the
 depends on another registry. NODE_IMAGE_EL7=… (EL9, DEBIAN12) puts an image of the operator's in its place.
 """
 
-from __future__ import annotations
-
 import hashlib
 import io
 import json

@@ -1,7 +1,5 @@
 """The inventory of a demo cluster: what an operator would write for these hosts."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from typing import Any

@@ -7,8 +7,6 @@ DataNodes serve unprivileged ports without TLS (ignore.secure.ports.for.testing)
 Kerberos (YARN-11178).
 """
 
-from __future__ import annotations
-
 import secrets
 from pathlib import Path
 

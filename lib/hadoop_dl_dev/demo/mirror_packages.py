@@ -1,7 +1,5 @@
 """For the scenario mirror: `… repository SYSTEM` prints the directory of NVIDIA's packages as fixtures, `… programs` that of createrepo_c."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

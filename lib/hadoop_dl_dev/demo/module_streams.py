@@ -4,8 +4,6 @@ The rules are those of genmodules.py (https://github.com/NVIDIA/cuda-repo-manage
 but of the module that dkms builds the newest alone; latest-dkms, the default, is the newest branch.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple

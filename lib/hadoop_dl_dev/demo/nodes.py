@@ -1,7 +1,5 @@
 """One node: a container with systemd and sshd, started without --privileged."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import time

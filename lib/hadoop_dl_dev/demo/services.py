@@ -3,8 +3,6 @@
 A Hadoop command starts a JVM, which takes seconds on a machine that is starting eight others: none is used here.
 """
 
-from __future__ import annotations
-
 import json
 import socket
 import time

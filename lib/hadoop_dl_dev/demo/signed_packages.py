@@ -1,7 +1,5 @@
 """Packages that this project builds for its tests, as a repository of RHEL's with a generated key: build, sign, index."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import tempfile

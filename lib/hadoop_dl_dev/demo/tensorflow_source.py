@@ -5,8 +5,6 @@ that is compiled with the flags that configure was given, and switches for HDFS 
 target :wheel, TensorFlow's own from 2.17 on, whose bazel cannot be had from a package registry. Commits are the same everywhere.
 """
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import io

@@ -1,7 +1,5 @@
 """make demo: the whole way of a newcomer, from nothing to a model trained on YARN, with the time of every phase."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence

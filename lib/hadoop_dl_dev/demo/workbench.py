@@ -4,8 +4,6 @@ Docker is a real one inside the node. Stand-ins: CDSW (demo/cdsw), Cloudera's ba
 kernel that loads the driver (molecule/upgrade_driver). `make demo CDSW=1` adds such a host; tests/long/test_cdsw_host.py walks one through all steps.
 """
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Fixtures of CDSW's package, one for each release that a test installs."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

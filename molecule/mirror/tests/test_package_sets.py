@@ -1,7 +1,5 @@
 """The set of packages on the node that made one: dnf, as a host has it, reads and installs from what the mirror serves."""
 
-from __future__ import annotations
-
 import json
 
 testinfra_hosts = ["ansible://mirror-el9"]  # RHEL 7 has no dnf

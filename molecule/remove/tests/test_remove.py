@@ -1,7 +1,5 @@
 """playbooks/remove.yml as an operator runs it; each test begins with what the one before left."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

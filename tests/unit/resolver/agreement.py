@@ -1,7 +1,5 @@
 """Seeded random requests, answered twice: by `resolve`, by names as on the command line, and by the plan of a host that has all that."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator
 from pathlib import Path

@@ -3,8 +3,6 @@
 `problems(request, stack)` lists in sentences what is wrong with a stack as an answer to a request.
 """
 
-from __future__ import annotations
-
 import re
 from functools import cache
 from pathlib import Path

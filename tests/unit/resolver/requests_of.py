@@ -1,7 +1,5 @@
 """Requests to the resolver, and what it must answer."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from hadoop_dl.resolver import Resolution, compose, resolve

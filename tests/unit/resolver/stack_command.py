@@ -1,7 +1,5 @@
 """The command scripts/stack in this process."""
 
-from __future__ import annotations
-
 import shlex
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """scripts/stack as somebody types it: what it prints, and how it ends."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import re

@@ -1,7 +1,5 @@
 """What lets requests share results: a rule or a part is evaluated for one build, and the result holds for all that are alike."""
 
-from __future__ import annotations
-
 from itertools import product
 from typing import Any
 

@@ -1,7 +1,5 @@
 """scripts/stack data: the comparison with PyPI, and the table of GPUs from NVIDIA's lists."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """A driver that runs, or that is named, does not change which stack there is; `resolve` and the plan agree on it."""
 
-from __future__ import annotations
-
 import pytest
 from agreement import planned
 

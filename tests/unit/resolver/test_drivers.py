@@ -1,7 +1,5 @@
 """The driver: as new as CUDA and every device need, never older than the card, and one that is newer than the data is no error."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

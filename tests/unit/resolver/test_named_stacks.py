@@ -1,7 +1,5 @@
 """The stacks under stacks/ are answers that the resolver gives too."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

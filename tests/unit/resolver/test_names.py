@@ -1,7 +1,5 @@
 """GPUs and operating systems by every name that people use."""
 
-from __future__ import annotations
-
 import pytest
 from requests_of import refuse
 

@@ -1,7 +1,5 @@
 """What an answer offers, and the names that it understands: each case was a wrong answer once."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

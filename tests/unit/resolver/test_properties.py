@@ -1,7 +1,5 @@
 """What holds for every request: answers survive a second opinion, and more constraints never help."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

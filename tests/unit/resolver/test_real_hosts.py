@@ -1,7 +1,5 @@
 """scripts/stack resolve --host and --inventory: one row for each host, and it is the plan's answer."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from pathlib import Path

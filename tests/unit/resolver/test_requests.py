@@ -1,7 +1,5 @@
 """Requests as public descriptions of clusters suggest them (requests.yml): the verdict, and what decides it."""
 
-from __future__ import annotations
-
 import json
 import shlex
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Requests and their answers: what fits, what does not, and in which words."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

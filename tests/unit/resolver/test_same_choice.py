@@ -1,7 +1,5 @@
 """`scripts/stack resolve` and the plan choose the same stack, on every host and for every request of a grid."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import agreement

@@ -1,7 +1,5 @@
 """What an answer of scripts/stack says, and that what it says to type works."""
 
-from __future__ import annotations
-
 import shlex
 from pathlib import Path
 

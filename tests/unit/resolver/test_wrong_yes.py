@@ -1,7 +1,5 @@
 """Answers that once were yes and must never be again, and refusals that were wrong."""
 
-from __future__ import annotations
-
 import pytest
 
 from hadoop_dl.cli.stack_text import answer_text
