@@ -11,8 +11,8 @@ from pathlib import Path
 from hadoop_dl import plan
 from hadoop_dl.data import typed
 from hadoop_dl.data.host_facts import read_facts
-from hadoop_dl.data.report_answers import Answer, Asked, Health, Outcome, Times
-from hadoop_dl.hosts import report, report_files
+from hadoop_dl.data.report_answers import Answer, Asked, Health, Holder, Outcome, Times
+from hadoop_dl.hosts import gpu_use, report, report_files
 from hadoop_dl.plan.model import Host, Json, host_of
 from hadoop_dl_dev import invented_hosts
 
@@ -135,7 +135,18 @@ def sample(count: int) -> Json:
     hosts = [host for host, _ in pairs]
     answers = {host.name: answer for host, answer in pairs}
     new_plan = plan.make_plan(hosts, REPOSITORY, grouped=False)
-    return report.make_report(hosts, answers, new_plan, {}, NOW, ["inventories/mysite"])
+    site_report = report.make_report(hosts, answers, new_plan, {}, NOW, ["inventories/mysite"])
+    holders = [
+        Holder(f"application_1795350000000_{number:04d}", user, queue, gpus, ("data0002",))
+        for number, user, queue, gpus in (
+            (7, "anna", "vision", 2),
+            (9, "bob", "default", 1),
+            (12, "carol", "vision", 4),
+        )
+    ]
+    before = {holders[0].id: NOW - 3 * 3600}
+    rows = [gpu_use.row(one, busy, ["data0002"], before, NOW) for one, busy in zip(holders, (0, 0, 4), strict=True)]
+    return {**site_report, "applications": rows}
 
 
 def main() -> None:

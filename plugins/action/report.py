@@ -11,7 +11,7 @@ from ansible import context
 from ansible.utils.display import Display
 
 from hadoop_dl.data import report_answers
-from hadoop_dl.hosts import report, report_files, report_text
+from hadoop_dl.hosts import gpu_use, report, report_files, report_text
 from hadoop_dl.hosts.inventory_values import Inventory, InventoryAction
 from hadoop_dl.plan import model as plan_model
 
@@ -30,10 +30,12 @@ class ActionModule(InventoryAction):
         registered = self.registered("preflight_node", [host.name for host in inventory.hosts])
         answers = {name: report_answers.asked_of(result.get("asked", {})) for name, result in registered.items()}
         verified = report.last_verify(Path(str(self._task.args["verify_directory"])), sources)
-        site_report = report.make_report(inventory.hosts, answers, site_plan, verified, time.time(), sources)
+        directory = Path(str(self._task.args["directory"]))
+        idle = gpu_use.idle_before(directory, sources)
+        site_report = report.make_report(inventory.hosts, answers, site_plan, verified, time.time(), sources, idle)
         try:
-            report_files.write(site_report, Path(str(self._task.args["directory"])))
+            report_files.write(site_report, directory)
         except OSError as error:
-            return {"failed": True, "msg": report_files.refusal(self._task.args["directory"], error)}
+            return {"failed": True, "msg": report_files.refusal(directory, error)}
         display.display(report_text.text(site_report))
         return {"status": site_report["status"]}

@@ -9,10 +9,11 @@ from hadoop_dl.data import host_facts, report_answers, typed
 from hadoop_dl.data.terminal import PARAGRAPH, one_line
 from hadoop_dl.hosts import host_script
 from hadoop_dl.hosts.actions import ScriptAction
+from hadoop_dl.plan.yarn import MASTERS
 
 
 class ActionModule(ScriptAction):
-    """report_facts: no arguments; returns `facts` as host_facts does, and `asked`: `health` and `times`,
+    """report_facts: no arguments; returns `facts` as host_facts does, and `asked`: `health`, `times` and what GPUs do,
     or `unanswered`, the reason why there are no facts.
 
     It never fails and leaves no host out: a host that does not answer is a row of the report with the reason.
@@ -21,7 +22,8 @@ class ActionModule(ScriptAction):
     def act(self) -> dict[str, Any]:
         facts = None
         try:
-            answer = self.run_script(host_script.report_reader(self.named()))
+            asks_yarn = MASTERS in self.variables["group_names"]
+            answer = self.run_script(host_script.report_reader(self.named(), asks_yarn=asks_yarn))
             facts = host_facts.read_facts(answer.get("facts"))
             report_answer = report_answers.asked_of(answer)
         except (host_script.NoAnswer, host_facts.FactsError, AnsibleError) as problem:

@@ -13,6 +13,7 @@ import yaml
 from hadoop_dl.hosts import report_metrics
 from hadoop_dl_dev import report_sample
 
+IDLE = [f"application_1795350000000_{number}" for number in ("0007", "0009")]
 ALERTS = Path(__file__).resolve().parents[2] / "examples" / "prometheus" / "alerts.yml"
 
 
@@ -51,6 +52,8 @@ def test_every_host_has_its_samples_and_an_unreachable_one_only_that(metrics):
         ('deeplearning_gpus_required{host="data0012"}', "2"),
         ('deeplearning_host_drift{host="data0009"}', "1"),
         ('deeplearning_host_drift{host="data0012"}', "1"),  # gpu_count stands in the way of a plan
+        (f'deeplearning_gpu_idle_seconds{{application="{IDLE[0]}",user="anna",queue="vision"}}', "10800"),
+        (f'deeplearning_gpu_idle_seconds{{application="{IDLE[1]}",user="bob",queue="default"}}', "0"),
         ('deeplearning_environment_intact{host="data0015"}', "0"),
         ('deeplearning_gpu_check_answered{host="data0030"}', "0"),
         ('deeplearning_hosts{state="unreachable"}', "1"),
@@ -60,6 +63,14 @@ def test_every_host_has_its_samples_and_an_unreachable_one_only_that(metrics):
 )
 def test_a_sample(sample, value, metrics):
     assert f"{sample} {value}" in metrics
+
+
+def test_an_application_that_computes_has_no_idle_seconds_and_names_are_escaped(site):
+    row = {**site["applications"][0], "user": 'a"\\b', "queue": "root.größe"}
+    text = report_metrics.text({**site, "applications": [row, site["applications"][2]]})
+    lines = [line for line in text.splitlines() if line.startswith("deeplearning_gpu_idle_seconds")]
+    (line,) = lines
+    assert 'user="a\\"\\\\b",queue="root.größe"} 10800' in line
 
 
 def rules() -> list[dict[str, Any]]:
@@ -100,6 +111,7 @@ EXPECTED = {
     "DeepLearningGpuXid": [{"host": "data0012", "check": "xid"}],
     "DeepLearningGpuCheckFailed": [{"host": "data0031", "check": "persistence"}],
     "DeepLearningGpuCheckSilent": [{"host": "data0030"}],
+    "DeepLearningGpuIdle": [{"application": IDLE[0], "user": "anna", "queue": "vision"}],
     "DeepLearningEnvironmentDamaged": [{"host": "data0015"}],
     "DeepLearningDrift": [{"host": f"data00{number}"} for number in ("09", "12", "15", "32", "55")],
     "DeepLearningSiteProblem": [{}],

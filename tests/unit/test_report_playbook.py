@@ -5,10 +5,12 @@ import os
 import socket
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import ansible_programs
 import pytest
 from ansible_programs import REPOSITORY
+from resource_manager import application, gpus, serving, write_settings
 
 LOCAL = "ansible_connection=local ansible_become=false ansible_python_interpreter=auto_silent"
 HERE = f"[build_hosts]\nbuild1 {LOCAL}\n"
@@ -67,6 +69,29 @@ def test_json_for_machines_and_options_of_ansible(tmp_path):
     code, output, _ = report(tmp_path, HERE + WRONG + GONE, "--format", "json", "--limit", "build1,data1")
     states = {entry["host"]: entry["state"] for entry in json.loads(output)["hosts"]}
     assert (code, states) == (3, {"build1": "as planned", "data1": "drift"})
+
+
+def test_an_application_is_idle_since_the_first_report_that_found_it_so(tmp_path):
+    """YARN's answers are a stand-in's; the host has no GPU, so nothing computes there."""
+
+    def answer(path: str) -> Any:
+        if path.endswith("/appattempts"):
+            return {"appAttempts": {"appAttempt": [{"id": 1}]}}
+        containers = [{"containerId": "container_1_0001_01_000001", "nodeHttpAddress": "data1:8042"}]
+        running = [application(1, "RUNNING", user="anna", resourceInfo=gpus(2))]
+        return {"container": containers} if path.endswith("/containers") else {"apps": {"app": running}}
+
+    write_settings(tmp_path / "core-site.xml", {})
+    inventory = f"[masters]\nmaster1 {LOCAL} yarn_gpu_conf_dir={tmp_path}\n[data_nodes]\ndata1 {LOCAL}\n"
+    found = []
+    with serving(answer, tmp_path):
+        for _ in range(2):
+            _, output, errors = report(tmp_path, inventory)
+            assert "  2 held, 0 busy, idle " in output, output + errors
+            found += json.loads((tmp_path / "out/report.json").read_text(encoding="utf-8"))["applications"]
+    assert [row["user"] for row in found] == ["anna", "anna"]
+    assert found[0]["idle_since"] == found[1]["idle_since"] is not None
+    assert 'user="anna"' in (tmp_path / "out/deeplearning.prom").read_text(encoding="utf-8")
 
 
 def test_without_a_new_report_an_old_one_is_not_printed(tmp_path):

@@ -67,6 +67,28 @@ def test_jobs_lists_those_of_the_user_and_what_lives_first(host: SimpleNamespace
     assert all(len(line) < 200 for line in completed.output.splitlines())
 
 
+@pytest.mark.parametrize("python", HOST_PYTHONS)
+def test_all_jobs_are_those_of_everybody_that_hold_gpus(host: SimpleNamespace, python: str) -> None:
+    cluster = Cluster(
+        application(1, "RUNNING", resourceInfo=gpus(1), queue="vision"),
+        application(2, "RUNNING", user="bob\n", resourceInfo=gpus(4)),
+        application(3, "RUNNING", user="bob", resourceInfo=gpus(0)),
+        application(4, "RUNNING", user="carol", resourceInfo=None),
+        application(5, "FINISHED", user="carol", resourceInfo=gpus(2)),
+    )
+    host.yarn.answer = cluster.answer
+    completed = run(host, "jobs", "--all", python=python)
+    assert completed.code == outcome.OK, completed.error
+    title, *lines = [line.split() for line in completed.output.splitlines()]
+    assert title[:2] == ["USER", "APPLICATION"]
+    assert [(line[0], line[1][-2:], line[-2]) for line in lines] == [("bob", "02", "4"), ("anna", "01", "1")]
+    assert "YARN does not know what these GPUs do" in completed.error
+    host.yarn.answer = Cluster(application(3, "RUNNING")).answer
+    completed = run(host, "jobs", "--all", python=python)
+    assert (completed.code, completed.output) == (outcome.OK, "")
+    assert "no application that YARN shows to you holds a GPU" in completed.error
+
+
 def test_a_user_without_applications_is_told_under_which_name_yarn_was_asked(host: SimpleNamespace) -> None:
     host.yarn.answer = Cluster(application(1, "RUNNING", user="bob")).answer
     completed = run(host, "jobs")

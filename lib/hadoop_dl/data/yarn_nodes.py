@@ -9,7 +9,7 @@ https://hadoop.apache.org/docs/r3.3.6/hadoop-yarn/hadoop-yarn-site/GracefulDecom
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -37,6 +37,8 @@ STEPS = {
 }
 
 NAME = Text(r"[A-Za-z0-9][A-Za-z0-9_.-]*", "the name of a host", "data1.example.com", 253)
+APPLICATION = Text(r"application_\d{1,20}_\d{1,10}", "an application's id", "application_1795501148427_0001", 50)
+ApplicationId = Annotated[str, APPLICATION]
 State = Literal["NEW", "RUNNING", "UNHEALTHY", "DECOMMISSIONING", "DECOMMISSIONED", "LOST", "REBOOTED", "SHUTDOWN"]
 
 
@@ -65,9 +67,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Application:
-    id: Annotated[
-        str, Text(r"application_\d{1,20}_\d{1,10}", "an application's id", "application_1795501148427_0001", 50)
-    ]
+    id: ApplicationId
     user: Annotated[str, Sentence(40)]
     name: Annotated[str, Sentence(40)]
     containers: Count
@@ -261,7 +261,7 @@ def minutes(seconds: float) -> str:
     return f"{int(seconds) // 60} min" if seconds >= 120 else f"{max(0, int(seconds))} s"
 
 
-def is_named(node: str, names: Sequence[str]) -> bool:
+def is_named(node: str, names: Collection[str]) -> bool:
     """Whether a node of YARN may be that of a host with these names, by itself; among all nodes, of_host of the host's yarn_nodes decides."""
     return node in names or node.split(".")[0] in names
 

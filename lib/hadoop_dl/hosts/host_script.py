@@ -73,9 +73,9 @@ def reader(names: Sequence[str] = ()) -> str:
     return pack({f"{host_code.PACKAGE}.host_reader": host_code.DIRECTORY / "host_reader.py"}, list(names))
 
 
-def report_reader(names: Sequence[str] = ()) -> str:
-    """The script that reads a host for the report: the reader's facts, gpu-check's questions, and times."""
-    return pack({"report_reader": REPORT_READER}, list(names))
+def report_reader(names: Sequence[str] = (), *, asks_yarn: bool = False) -> str:
+    """The script that reads a host for the report: the reader's facts, gpu-check's questions, what GPUs do, and times."""
+    return pack({"report_reader": REPORT_READER}, list(names), asks_yarn)
 
 
 def acceptance(gpu_count: str) -> str:

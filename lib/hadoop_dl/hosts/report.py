@@ -7,15 +7,16 @@ import json
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
 from hadoop_dl.data import advisories
 from hadoop_dl.data.host_facts import HostFacts
+from hadoop_dl.data.moments import iso
 from hadoop_dl.data.report_answers import Asked, Health
 from hadoop_dl.data.stacks import load_stack
 from hadoop_dl.data.terminal import one_line
+from hadoop_dl.hosts import gpu_use
 from hadoop_dl.plan import gpu_layer, target
 from hadoop_dl.plan.components import GROUPS
 from hadoop_dl.plan.model import Host, Json, Plan, Row, shorten
@@ -43,10 +44,12 @@ def make_report(
     verified: Mapping[str, Json],
     now: float,
     inventory: Sequence[str] = (),
+    idle: Mapping[str, int] | None = None,
 ) -> Json:
-    """The report. `answers` are those of report_facts; `site_plan` is the plan with problems and warnings host by host."""
+    """The report. `answers` are those of report_facts; `site_plan` is the plan with problems and warnings host by host; `idle`: gpu_use.idle_before."""
     problems, shared = by_host(site_plan.problems)
     warnings, general = by_host(site_plan.warnings + site_plan.notes)
+    general += gpu_use.unanswered(hosts, answers)
     rows: dict[str, list[Row]] = {}
     for row in site_plan.rows:
         if row.wanted:  # without an environment that fits the host, a problem has the reason
@@ -79,6 +82,7 @@ def make_report(
         "states": {state: states[state] for state in STATES},
         "problems": unplanned,
         "warnings": [sentence for sentence in general if not sentence.startswith(unreachable_texts)],
+        "applications": gpu_use.applications(hosts, answers, idle or {}, now),
         "groups": compared_groups(entries),
         "hosts": entries,
     }
@@ -329,11 +333,3 @@ def health_text(entry: Json) -> str:
 def whole(value: Any) -> int | None:
     """A number of the inventory, which -e passes as text; None for a value that the plan refuses."""
     return int(value) if re.fullmatch("[0-9]{1,3}", str(value)) else None
-
-
-def iso(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def seconds_of(text: str) -> int:
-    return int(datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=timezone.utc).timestamp())

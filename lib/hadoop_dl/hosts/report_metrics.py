@@ -1,9 +1,10 @@
-"""The report for Prometheus: a file for the textfile collector of the controller's node_exporter, with the label `host`."""
+"""The report for Prometheus: a file for the textfile collector of the controller's node_exporter, with the label `host`; idle applications have their own."""
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from hadoop_dl.data.moments import seconds_of
 from hadoop_dl.data.terminal import one_line
-from hadoop_dl.hosts.report import UNREACHABLE, seconds_of
+from hadoop_dl.hosts.report import UNREACHABLE
 from hadoop_dl.plan.model import Json
 
 Sample = tuple[Mapping[str, str], int]
@@ -12,6 +13,7 @@ METRICS = {
     "deeplearning_report_time_seconds": "When the report was made.",
     "deeplearning_hosts": "Hosts in each state.",
     "deeplearning_site_problems": "Problems of several hosts together that prevent a plan.",
+    "deeplearning_gpu_idle_seconds": "How long no report has seen an application compute that holds GPUs; only of those that the last one found idle.",
     "deeplearning_host_up": "Whether the host answered.",
     "deeplearning_host_info": "What the host has.",
     "deeplearning_host_drift": "Differences from the plan, and problems that prevent it.",
@@ -31,6 +33,11 @@ def text(report: Json) -> str:
     samples["deeplearning_report_time_seconds"].append(({}, seconds_of(report["made"])))
     samples["deeplearning_site_problems"].append(({}, len(report["problems"])))
     samples["deeplearning_hosts"] += [({"state": state}, count) for state, count in report["states"].items()]
+    for row in report["applications"]:
+        if row["idle_since"]:
+            seconds = seconds_of(report["made"]) - seconds_of(row["idle_since"])
+            whose = {"application": row["id"], "user": row["user"], "queue": row["queue"]}
+            samples["deeplearning_gpu_idle_seconds"].append((whose, seconds))
     for entry in report["hosts"]:
         for name, labels, value in of_host(entry):
             samples[name].append(({"host": entry["host"], **labels}, value))

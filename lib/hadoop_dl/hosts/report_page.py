@@ -10,6 +10,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from hadoop_dl.data.terminal import PARAGRAPH, one_line
+from hadoop_dl.hosts import gpu_use
 from hadoop_dl.hosts.report import DRIFT, FAULT, PLANNED, STATES, UNREACHABLE, health_text, shown
 from hadoop_dl.hosts.report_text import differences, sentences
 from hadoop_dl.plan.model import Json
@@ -70,6 +71,7 @@ def page(report: Json) -> str:
         groups=report["groups"],
         problems=report["problems"],
         hosts=[host(entry) for entry in order],
+        applications=gpu_use.sentences(report),
         differences=differences(report),
         notes=sentences(report, "notes") + report["warnings"],
     )

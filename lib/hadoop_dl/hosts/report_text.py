@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from ansible.module_utils.hadoop_dl_host.text_columns import columns
 
 from hadoop_dl.data.terminal import PARAGRAPH, one_line
+from hadoop_dl.hosts import gpu_use
 from hadoop_dl.hosts.report import COMPARED, STATES, health_text, shown
 from hadoop_dl.plan.model import Json, shorten
 from hadoop_dl.plan.problems import group_alike
@@ -21,6 +22,7 @@ def text(report: Json) -> str:
     """The whole report."""
     blocks = [heading(report), table(report["hosts"])]
     blocks.append(listed("Not as planned", sentences(report, "reasons") + report["problems"]))
+    blocks.append(listed("GPUs that YARN gave to applications, most idle ones first", gpu_use.sentences(report)))
     blocks.append(listed("Not the same on all hosts of a group", differences(report)))
     blocks.append(listed("Good to know", sentences(report, "notes") + report["warnings"]))
     return "\n\n".join(block for block in blocks if block)

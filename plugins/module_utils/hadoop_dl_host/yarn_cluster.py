@@ -187,6 +187,31 @@ def every_row(answer, outer, inner):
     return found
 
 
+def gpus_in(resources):
+    """The GPUs of a part of the ResourceManager's answer, such as a node's usedResource."""
+    for resource in rows(resources, "resourceInformations", "resourceInformation"):
+        if resource.get("name") == "yarn.io/gpu":
+            return int(amount(resource.get("value")))
+    return 0
+
+
+def gpus_of(application):
+    """The GPUs that an application has now; None if YARN does not report its resources."""
+    parts = rows(application.get("resourceInfo"), None, "resourceUsagesByPartition")
+    return sum(gpus_in(part.get("used")) for part in parts) if parts else None
+
+
+def containers(get, application):
+    """Identifiers and NodeManager addresses of an application's containers that run now. get: what answers a path below /ws/v1/cluster."""
+    found = []
+    for attempt in rows(get("/apps/%s/appattempts" % application), "appAttempts", "appAttempt"):
+        name = text(attempt.get("appAttemptId"), r"\w+") or text(attempt.get("id"), r"\w+")
+        for container in rows(get("/apps/%s/appattempts/%s/containers" % (application, name)), None, "container"):
+            address = text(container.get("nodeHttpAddress"), r"(?:https?://)?[\w.-]+:\d+")
+            found.append((text(container.get("containerId"), r"container_\w+"), address))
+    return [(name, address) for name, address in found if name and address]
+
+
 def applications(addresses):
     """Every application that has not ended, and why YARN gave no answer: one of the two is None."""
     problem = "YARN did not report which environments its applications need"

@@ -1,4 +1,4 @@
-"""Read a host for the report in one round: what the plan reads, the health of its GPUs, and when it was changed. One JSON line.
+"""Read a host for the report in one round: what the plan reads, the health and the use of its GPUs, and when it was changed. One JSON line.
 
 Python 2.7 and 3, standard library only, reads and never writes. The action plugin report_facts pipes it, packed with its
 helpers and gpu-check's questions (hadoop_dl.hosts.host_script), into the host's Python.
@@ -10,11 +10,12 @@ import json
 import os
 import sys
 
-from ansible.module_utils.hadoop_dl_host import host_reader, processes
+from ansible.module_utils.hadoop_dl_host import gpu_use, host_reader, processes
 from gpu_check.cli import results
 from gpu_check.host import ETC, Host
 
 HEALTH_TIMEOUT = 100  # seconds for all questions; a driver that hangs takes 30 of them
+USE_TIMEOUT = 40  # seconds for the GPUs' processes, and for YARN's applications
 
 # Only questions that disturb no job: none computes, loads a library or reads whole packages. The width of the PCIe links is
 # left out because an idle GPU may narrow its own.
@@ -47,11 +48,37 @@ def health(nvidia, installed, machine=Host):
         return {"results": None, "problem": "gpu-check failed: %s" % lines[-1]}
 
 
-def main(names=()):
+def use(nvidia, results, machine=Host):
+    """The applications that compute on this host's GPUs; None if nobody knows. results: of gpu-check."""
+    if not (nvidia["gpus"] or nvidia["listed"]):
+        return []
+    if "driver_runs" not in [result["name"] for result in results or () if result["outcome"] == "PASS"]:
+        return None
+    try:
+        return processes.limited(lambda: gpu_use.busy(machine()), USE_TIMEOUT)
+    except (
+        Exception
+    ):  # gpu-check reports sick GPUs; a memory that hangs holds whoever reads the environment of its process
+        return None
+
+
+def holders(node, names):
+    """What the ResourceManager here answers about GPUs, and why it does not."""
+    directories = host_reader.Reader().configurations(node["hadoop"], names)
+    try:
+        return processes.limited(lambda: gpu_use.holders(directories), USE_TIMEOUT)
+    except Exception as failure:
+        return None, "%s" % failure
+
+
+def main(names=(), asks_yarn=False):
+    """asks_yarn: this is a host of YARN's masters."""
     try:
         node = processes.limited(lambda: host_reader.read(names=names), host_reader.READ_TIMEOUT)
         gpu_health = health(node["nvidia"], os.path.exists(ETC + "/gpu-check.json"))
         answer = {"facts": node, "health": gpu_health, "times": host_reader.times()}
+        answer["busy"] = use(node["nvidia"], gpu_health["results"])
+        answer["holders"], answer["yarn_problem"] = holders(node, names) if asks_yarn else (None, None)
     except processes.Late as late:
         answer = {"late": host_reader.LATE % late}
     sys.stdout.write(json.dumps(answer, sort_keys=True) + "\n")

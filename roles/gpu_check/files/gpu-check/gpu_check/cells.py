@@ -23,6 +23,8 @@ FORMS = (
     ("index", NUMBER),
     ("gpu_bus_id", ADDRESS),
     ("pci.bus_id", ADDRESS),
+    ("uuid", r"GPU-[\w-]+"),
+    ("utilization.gpu", r"\d+ %"),
     ("name", WORDS),
     ("driver_version", r"\d+(\.\d+)+"),
     ("persistence_mode", ON),

@@ -6,13 +6,14 @@ import re
 import time
 
 from ansible.module_utils.hadoop_dl_host.text_columns import columns, write
+from ansible.module_utils.hadoop_dl_host.yarn_cluster import gpus_of
 
 from tfos_submit.first_error import errors
 from tfos_submit.hints import say_causes
 from tfos_submit.logs import NO_LOGS, live_logs
 from tfos_submit.outcome import FAILED, OK, say
 from tfos_submit.waiting import waits
-from tfos_submit.yarn import ENDED, WAITING, gpus_of, number
+from tfos_submit.yarn import ENDED, WAITING, number
 
 LAST = 10  # ended applications that are listed
 PAUSE = 4  # seconds between two questions for logs that YARN still collects
@@ -24,6 +25,8 @@ TITLES = ("APPLICATION", "NAME", "STATE", "QUEUE", "AGE", "CONTAINERS", "GPUS", 
 
 def jobs(options, manager, yarn, user):
     """List the user's applications: those that run, those that wait, the last ones that ended. Returns the exit status."""
+    if options.all:
+        return holders(manager)
     apps = manager.applications_of(user)
     old_apps = [app for app in apps if app.get("state") in ENDED]
     # YARN hides times from those who may not view an application.
@@ -37,6 +40,19 @@ def jobs(options, manager, yarn, user):
             say("%s: YARN reports this also if the script failed. tfos-submit logs APPLICATION shows why." % CLIENT)
     else:
         say("YARN has no application of %s." % user)
+    return OK
+
+
+def holders(manager):
+    """List the running applications of all users that hold GPUs, the largest first. Returns the exit status."""
+    apps = [app for app in manager.applications("states=RUNNING") if gpus_of(app)]
+    apps.sort(key=lambda app: (-gpus_of(app), number(app)))
+    if apps:
+        cells = [(app["user"],) + row(app, time.time()) for app in apps]
+        write("\n".join(columns([("USER",) + TITLES] + cells)) + "\n")
+        say("YARN does not know what these GPUs do. The operators' report has that (docs/operate/report.md).")
+    else:
+        say("no application that YARN shows to you holds a GPU.")
     return OK
 
 

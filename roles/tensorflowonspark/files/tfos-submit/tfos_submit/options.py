@@ -10,7 +10,7 @@ from ansible.module_utils.hadoop_dl_host.user_environment import DEFAULT, ROOT
 
 DESCRIPTION = "Run a TensorFlowOnSpark script on YARN, in the active environment of this host."
 EPILOGUE = """other commands (a script with such a name is written with its directory, as ./jobs):
-  tfos-submit jobs              list your applications in YARN
+  tfos-submit jobs [--all]      list your applications in YARN; --all: everybody's that hold GPUs
   tfos-submit logs APPLICATION  print the logs of an application
   tfos-submit stop APPLICATION  end an application
 
@@ -81,6 +81,8 @@ def command_parser(command):
     parser = argparse.ArgumentParser(prog="tfos-submit " + command)
     if command != "jobs":
         parser.add_argument("application", type=application, help="its identifier, as tfos-submit jobs lists it")
+    else:
+        parser.add_argument("--all", action="store_true", help="the running applications of all users that hold GPUs")
     parser.add_argument("--root", default=ROOT, help=argparse.SUPPRESS)
     return parser
 

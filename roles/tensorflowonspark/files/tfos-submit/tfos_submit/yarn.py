@@ -12,8 +12,10 @@ from ansible.module_utils.hadoop_dl_host.yarn_cluster import (
     Refused,
     amount,
     ask,
+    containers,
     entries,
     every_row,
+    gpus_in,
     rows,
     text,
 )
@@ -92,7 +94,10 @@ class ResourceManager(object):
 
     def applications_of(self, user):
         """Every application of the user that YARN remembers, as mappings of its answer. Raises NotReady if none answers."""
-        answer = self.get("/apps?user=" + quote(user))
+        return self.applications("user=" + quote(user))
+
+    def applications(self, query):
+        answer = self.get("/apps?" + query)
         try:
             every_row(answer, "apps", "app")
         except NO_ANSWER:
@@ -125,15 +130,7 @@ class ResourceManager(object):
 
     def containers(self, application):
         """Identifiers and NodeManager addresses of the containers that run now."""
-        attempts = self.get("/apps/%s/appattempts" % application)
-        containers = []
-        for attempt in rows(attempts, "appAttempts", "appAttempt"):
-            name = text(attempt.get("appAttemptId"), r"\w+") or text(attempt.get("id"), r"\w+")
-            answer = self.get("/apps/%s/appattempts/%s/containers" % (application, name))
-            for container in rows(answer, None, "container"):
-                address = text(container.get("nodeHttpAddress"), r"(?:https?://)?[\w.-]+:\d+")
-                containers.append((text(container.get("containerId"), r"container_\w+"), address))
-        return [(name, address) for name, address in containers if name and address]
+        return containers(self.get, application)
 
 
 def applications(answer):
@@ -159,20 +156,6 @@ def leaf_queue(queue, name):
         if not child.get("queues") and text(child.get("queueName")) == name.rpartition(".")[2]:
             return child
     return {}
-
-
-def gpus_in(resources):
-    """The GPUs of a part of the ResourceManager's answer, such as a node's usedResource."""
-    for resource in rows(resources, "resourceInformations", "resourceInformation"):
-        if resource.get("name") == "yarn.io/gpu":
-            return int(amount(resource.get("value")))
-    return 0
-
-
-def gpus_of(application):
-    """The GPUs that an application has now; None if YARN does not report its resources."""
-    parts = rows(application.get("resourceInfo"), None, "resourceUsagesByPartition")
-    return sum(gpus_in(part.get("used")) for part in parts) if parts else None
 
 
 def node_summary(node):
