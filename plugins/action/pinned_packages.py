@@ -16,6 +16,7 @@ STATES = ("available", "solvable", "present")
 SOLVING = 600  # seconds, with the metadata of every repository
 TRANSACTION = 3600  # seconds; a driver's transaction builds modules and writes initramfs images
 LOCK_WAIT, LOCK_PAUSE = 120, 5  # seconds for another package manager, as remove_packages waits
+INSTALLED = "%{NAME}.%{ARCH} %|EPOCH?{%{EPOCH}:}|%{VERSION}-%{RELEASE}\\n"
 HALF_DONE = "The transaction was ended. Look at what it did (dnf history, yum history), and repair it."
 
 
@@ -24,7 +25,7 @@ class ActionModule(HostAction):
 
     state: `available` fails with a sentence for each package that the repositories do not have in its version (and lists those they
     have) and answers `names`, by which they have them; `solvable` fails if the manager finds no transaction of these packages (and those
-    that leave), if it would remove others, or if a lock of the site excludes one, and changes nothing; `present` installs them in one
+    that leave), if it would remove others, or if a lock of the site excludes one, changes nothing, and answers `solution`; `present` installs them in one
     transaction, and turns the manager's failure into a sentence. downgrade: true lets it install an older version over a newer one, never of a
     kernel package. remove: installed packages that leave in the same transaction.
     names: names, or {name, version, kernel, other, least}; other is a second name to ask for, least the oldest
@@ -43,7 +44,9 @@ class ActionModule(HostAction):
             self.misused(f"state: {' or '.join(STATES)}, and a manager ({', '.join(os_packages.MANAGERS)})")
         repository = self.args.get("repository") or {}
         source = os_packages.Source(
-            self.args["manager"], *(repository.get(key, "") for key in ("name", "url", "key", "key_file"))
+            self.args["manager"],
+            *(repository.get(key, "") for key in ("name", "url", "key", "key_file")),
+            directory=repository.get("directory", ""),
         )
         try:
             packages = os_packages.packages_of(self.args["names"])
@@ -96,7 +99,8 @@ class ActionModule(HostAction):
             raise AnsibleActionFail(
                 transactions.problem(source, reasons, host=self.host, title=str(self.args["title"]))
             )
-        return {}
+        installed = self.command(["rpm", "--query", "--all", "--queryformat", INSTALLED]) if source.directory else {}
+        return {"solution": transactions.solution(answer["stdout"], installed.get("stdout", ""))}
 
     def _install(self, source: os_packages.Source, packages: list[os_packages.Package]) -> dict[str, Any]:
         self._wait_for_lock(source)

@@ -10,6 +10,7 @@ from ansible.module_utils.parsing.convert_bool import boolean
 from hadoop_dl.hosts import os_packages
 from hadoop_dl.hosts.actions import HostAction
 
+STATES = ("present", "absent", "trial", "ended")
 ROOT = {"owner": "root", "group": "root", "mode": "0644"}
 
 
@@ -19,8 +20,8 @@ class ActionModule(HostAction):
     name: of the repository, which begins with `deeplearning-`. manager: dnf or yum. url: empty for the repositories that the host has.
     key: path on the controller of the key that signs it, or of both during a change of keys (docs/operate/operations.md). description: for people.
     metadata_signed: true has dnf and yum check the signature of the repository's metadata too (repo_gpgcheck).
-    state: `present` or `absent`. A repository of the mirror is read with `mirror_ca`.
-    Returns `repository`, which pinned_packages takes: name, url, key, key_file, `usable` (false if check mode has not defined it), and
+    state: `present` or `absent`; `trial` defines it in os_packages.TRIAL alone, which `ended` deletes: nothing else changes, and nothing is trusted. A repository of the mirror is read with `mirror_ca`.
+    Returns `repository`, which pinned_packages takes: name, url, key, key_file, `directory` (of a trial), `usable` (false if check mode has not defined it), and
     `unsigned`: the host's repositories that check no signatures, so that the host is asked once for all packages of a role.
     The definition stays disabled between runs, so an ordinary update of the host never meets it. A removal takes the key out of
     rpm's key ring when no other repository of this project is left that uses it, and rpm did not trust it before.
@@ -32,16 +33,15 @@ class ActionModule(HostAction):
     def act(self) -> dict[str, Any]:
         name, manager, url = self.args["name"], self.args["manager"], self.args.get("url") or ""
         state = self.args.get("state", "present")
-        if (
-            manager not in os_packages.MANAGERS
-            or not name.startswith("deeplearning-")
-            or state not in ("present", "absent")
-        ):
+        if manager not in os_packages.MANAGERS or not name.startswith("deeplearning-") or state not in STATES:
             self.misused(
-                f"a name that begins with deeplearning-, a manager ({', '.join(os_packages.MANAGERS)}) and state: present or absent"
+                f"a name that begins with deeplearning-, a manager ({', '.join(os_packages.MANAGERS)}) and state: {' or '.join(STATES)}"
             )
         if state == "absent":
             self._remove(name)
+            return {}
+        if state == "ended":
+            self._end_trial()
             return {}
         key = self.args.get("key") or "" if url else ""
         if url and not key:
@@ -49,25 +49,47 @@ class ActionModule(HostAction):
                 f"The repository {url} requires the key that signs its packages, but none is named. Set the role's repository_key to its file on "
                 "the controller; unsigned packages are not installed."
             )
-        if url:
-            self._define(name, url, key)
+        directory = os_packages.TRIAL if state == "trial" else ""
+        key_file = f"{directory}/key" if directory else os_packages.rpm_key(name)
+        if directory:
+            name += "-plan"
+            self._begin_trial(name, url, key, key_file)
+        elif url:
+            self._define(name, url, key, key_file)
         usable = not (self.checking and self.changed)
         return {
             "repository": {
                 "name": name if url else "",
                 "url": url,
                 "key": key,
-                "key_file": os_packages.rpm_key(name) if url else "",
+                "key_file": key_file if url else "",
+                "directory": directory,
                 "usable": usable,
                 "unsigned": self.unsigned_repositories(manager) if usable else [],
             }
         }
 
-    def _define(self, name: str, url: str, key: str) -> None:
-        key_file = os_packages.rpm_key(name)
+    def _begin_trial(self, name: str, url: str, key: str, key_file: str) -> None:
+        self._end_trial()  # of a plan that was killed
+        self.module(
+            "ansible.legacy.file", path=os_packages.TRIAL, state="directory", mode="0700", owner="root", group="root"
+        )
+        if url:
+            self.copy(key_file, src=key, mode="0644")
+            self._write(name, url, key_file, reposdir=os_packages.TRIAL)
+        self.changed, self.diff = False, []
+
+    def _end_trial(self) -> None:
+        self.absent(os_packages.TRIAL)
+        self.changed, self.diff = False, []
+
+    def _define(self, name: str, url: str, key: str, key_file: str) -> None:
         old_keys = self._keys_of(key_file)
         if self.copy(key_file, src=key, mode="0644").get("changed") and not self.checking:
             self._change_trust(key_file, old_keys)
+        self._write(name, url, key_file)
+
+    def _write(self, name: str, url: str, key_file: str, **place: str) -> None:
         self.module(
             "ansible.legacy.yum_repository",
             name=name,
@@ -81,6 +103,7 @@ class ActionModule(HostAction):
             skip_if_unavailable=False,  # what cannot be read, or is not signed, is an error and no empty answer
             module_hotfixes=True,  # no module stream hides a version
             **ROOT,
+            **place,
         )
 
     def _keys_of(self, key_file: str) -> list[str]:

@@ -16,11 +16,12 @@ POLL = 10  # seconds between two questions
 PATIENCE = 120  # seconds for a ResourceManager that does not answer meanwhile
 GRACE = 120  # seconds after the limit, in which YARN ends what still runs
 REPEAT = 300  # seconds after which an unchanged line is shown again
-STATES = ("known", "drainable", "drained", "returnable", "running", "rebootable")
+STATES = ("known", "drainable", "drained", "returnable", "running", "rebootable", "occupied")
 
 
 class ActionModule(HostAction):
     """yarn_node: `state` known (read), drainable, returnable or rebootable (checked, nothing changes), drained or running (waited for, at most `seconds`).
+    occupied answers `occupants`: what runs on the host, in words.
 
     `node` is the node's name in YARN if the inventory has another one. Returns `node` (name, state, gpus, recorded) and `refresh`, whether YARN
     must read its file of excluded nodes again, `managed`, whether only a manager may change that file. `together`: hosts of the inventory that
@@ -41,6 +42,8 @@ class ActionModule(HostAction):
                 yarn = self.checked(state)
             if state == "rebootable":
                 return {}
+            if state == "occupied":
+                return {"occupants": yarn_nodes.occupants(yarn)}
             node = yarn_nodes.node_of(self.host, yarn)
         except yarn_nodes.Refused as problem:
             raise AnsibleActionFail(str(problem)) from None
@@ -49,7 +52,7 @@ class ActionModule(HostAction):
         return {"node": summary, "refresh": node.state not in end_states, "managed": bool(yarn.manager)}
 
     def checked(self, state: str) -> yarn_nodes.Yarn:
-        yarn, problem, early = self.ask(), None, bool(self.args.get("early"))
+        yarn, problem, early = self.ask(applications=state == "occupied"), None, bool(self.args.get("early"))
         if state == "drainable":
             problem = yarn_nodes.drain_problem(self.host, yarn, early=early)
         elif state == "rebootable":
@@ -103,7 +106,7 @@ class ActionModule(HostAction):
     def ask(self, applications: bool = False) -> yarn_nodes.Yarn:
         names = yarn_nodes.names_of(self.host, self.variables, str(self.args.get("node") or ""))
         arguments = {"conf_dir": self.args["conf_dir"], "names": list(names), "applications": applications}
-        arguments["drains"] = self.args["state"] != "rebootable"
+        arguments["drains"] = self.args["state"] not in ("rebootable", "occupied")
         beside = [host for host in self.args.get("together") or [] if host != self.host]
         if beside:
             hostvars = self.variables["hostvars"]

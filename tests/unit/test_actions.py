@@ -207,6 +207,33 @@ def test_a_role_asks_a_host_once_which_repositories_check_no_signatures(manager,
     assert options == [[f"--disablerepo={name}" for name in unsigned_names]] * 2
 
 
+def test_a_trial_defines_its_repository_in_one_directory_and_trusts_no_key():
+    host = Host()
+    host.files["/etc/yum.repos.d/deeplearning-cuda.repo"] = "of an earlier run"
+    before = dict(host.files)
+    answer = define(host, "cuda", state="trial")
+    place = os_packages.TRIAL
+    assert {path for path in host.files if path not in before} == {
+        f"{place}/key",
+        f"{place}/deeplearning-cuda-plan.repo",
+    }
+    assert (answer["repository"]["directory"], answer["repository"]["name"]) == (place, "deeplearning-cuda-plan")
+    assert (answer["changed"], host.ring) == (False, set())
+    ended = define(host, "cuda", state="ended")
+    assert ("file", {"path": place, "state": "absent"}) == host.modules[-1]
+    assert not ended["changed"]
+
+
+@pytest.mark.parametrize("manager", os_packages.MANAGERS)
+def test_a_trial_answers_the_solution_of_a_transaction(manager):
+    host = Host()
+    host.solved = "Dependencies resolved.\nInstalling:\n a   noarch   1.2-1   r   5 k\n\nOperation aborted.\n"
+    repository = {"name": "deeplearning-x-plan", "directory": "/t", "unsigned": []}
+    answer = install(host, state="solvable", manager=manager, repository=repository)
+    assert answer["solution"]["comes"] == ["a-1.2-1.noarch"]
+    assert not answer["changed"]
+
+
 @pytest.mark.parametrize("manager", ["dnf", "yum"])
 def test_a_package_that_only_an_unsigned_repository_has_is_refused_with_its_name(manager):
     host = Host()

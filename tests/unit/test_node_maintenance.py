@@ -576,3 +576,23 @@ def test_a_host_does_not_return_while_the_site_decommissions_another(monkeypatch
     """-g would change that node's time limit; without -g it would end at once."""
     wait = Wait(monkeypatch, yarn(OUT, node("data2", "DECOMMISSIONING", excluded=True)))
     assert "would reset the time limit of data2" in wait.run("returnable")["msg"]
+
+
+APPLICATION = decisions.Application("application_1795501148427_0001", "ann", "training", 2)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "applications", "occupants"),
+    [
+        ([], (), ["YARN has no NodeManager of this name"]),
+        ([node()], (), []),
+        ([node(containers=2)], (APPLICATION,), ["application_1795501148427_0001 (ann: training)"]),
+        ([node(containers=2)], (), ["2 containers on data1, which does not name their applications"]),
+    ],
+)
+def test_what_runs_on_a_host_is_named(monkeypatch, nodes, applications, occupants):
+    answer = decisions.typed.read(
+        decisions.Yarn, decisions.typed.as_json(yarn(*nodes)) | {"applications": decisions.typed.as_json(applications)}
+    )
+    result = Wait(monkeypatch, answer).run("occupied")
+    assert (result["occupants"], result["changed"]) == (occupants, False)

@@ -57,6 +57,14 @@ def test_the_question_looks_behind_version_locks_and_into_the_disabled_repositor
         assert argv[-2:] == ["a", "b"]
 
 
+@pytest.mark.parametrize(("manager", "log"), [("dnf", "logdir=/t/log"), ("yum", "logfile=/t/yum.log")])
+def test_a_trial_writes_into_its_directory_alone(manager, log):
+    options = {"cachedir=/t/cache", "persistdir=/t/lib", log, f"reposdir={os_packages.REPOSITORY_FILES},/t"}
+    argv = Source(manager, "deeplearning-x-plan", directory="/t").ask([Package("a")])
+    assert options == {word.removeprefix("--setopt=") for word in argv if word.startswith("--setopt=")}
+    assert not any(word.startswith("--setopt") for word in Source(manager).ask([Package("a")]))
+
+
 def missing(wanted: Package, error: str = "") -> str:
     return os_packages.missing(HERE, [wanted], DNF, error, host="data1", title="cuDNN 8", remedy="set tarball")
 

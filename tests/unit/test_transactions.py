@@ -107,3 +107,38 @@ def test_nothing_is_done_to_solve_a_transaction():
     assert {"--disableplugin=versionlock", "--exclude=kernel", "--enablerepo=deeplearning-x"} <= set(argv)
     assert "--assumeyes" not in argv
     assert transactions.exchange(YUM, packages, [], [], solve=True)[4] == "install a-1.2 b\ndowngrade a-1.2 b\nrun"
+
+
+def test_a_solution_names_what_comes_changes_and_goes_and_every_section_that_it_does_not_know():
+    skipped = "Skipping packages with conflicts:\n s               noarch               4-1                r                1 k\n"
+    installed = "kmod-nvidia-latest-dkms-long.noarch 3:1-1\nb.noarch 1-1\n"
+    assert transactions.solution(TABLE.format(skipped), installed) == {
+        "comes": ["c-2-1.noarch"],
+        "changes": ["kmod-nvidia-latest-dkms-long.noarch 3:1-1 -> 3:2-1"],
+        "goes": ["b-1-1.noarch", "x-1-1.noarch"],
+        "other": ["Skipping packages with conflicts: s-4-1.noarch"],
+    }
+    assert not any(transactions.solution(AGAIN).values())
+
+
+YUM_TABLE = """Dependencies Resolved
+{rule}
+ Package           Arch         Version             Repository           Size
+{rule}
+Updating:
+ a                 noarch       2-1                 r                   5.4 k
+Removing for dependencies:
+ b                 noarch       1-1                 @r                    0
+Installing for dependencies:
+ c                 noarch       1:2-1               r                   5.4 k
+"""
+
+
+def test_yums_sections_are_read_too():
+    solution = transactions.solution(YUM_TABLE.format(rule="=" * 80), "a.noarch 1-1\n")
+    assert solution == {
+        "comes": ["c-1:2-1.noarch"],
+        "changes": ["a.noarch 1-1 -> 2-1"],
+        "goes": ["b-1-1.noarch"],
+        "other": [],
+    }

@@ -248,6 +248,18 @@ def waiting(host: str, yarn: Yarn, seconds: float) -> str:
     return f"{host} waits for {count} of {of}; {minutes(seconds)} left"
 
 
+def occupants(yarn: Yarn) -> list[str]:
+    """What runs on the host's nodes, in words. A node that does not answer names no application; YARN still counts its containers."""
+    nodes = [node for node in yarn.nodes if node.mine]
+    if not nodes:
+        return ["YARN has no NodeManager of this name"]
+    unnamed = [] if yarn.applications else [node for node in nodes if node.containers]
+    return [
+        *map(application_words, yarn.applications),
+        *(f"{node.containers} containers on {node.name}, which does not name their applications" for node in unnamed),
+    ]
+
+
 def application_words(application: Application) -> str:
     """A name is the user's text; the id is YARN's."""
     return (

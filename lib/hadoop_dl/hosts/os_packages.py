@@ -12,6 +12,8 @@ from hadoop_dl.data.versions import numbers, upstream
 
 MANAGERS = ("dnf", "yum")
 PLACES = ("/", "/usr", "/var", "/boot")  # where a transaction needs space
+TRIAL = "/var/cache/deeplearning-plan"  # all that a plan writes on a host, while it runs
+REPOSITORY_FILES = "/etc/yum.repos.d,/etc/yum/repos.d,/etc/distro.repos.d"  # reposdir of dnf.conf(5) and yum.conf(5)
 
 # What each manager or rpm prints. dnf: dnf/base.py (_sig_check_pkg), rpm: lib/rpmprob.c, everything else: strerror(ENOSPC).
 WRONG_KEY = re.compile(
@@ -74,12 +76,26 @@ class Source:
     key_file: str = ""
     unsigned: tuple[tuple[str, str], ...] = ()
     """Repositories of the host that check no signatures or that the site does not name, with their files: nothing comes from these."""
+    directory: str = ""
+    """Where the repository is defined and all is written, if the host must stay as it is; empty: the host's own places."""
 
     @property
     def switches(self) -> list[str]:
         """The options of dnf and yum that select repositories."""
         enable = [f"--enablerepo={self.repository}"] if self.repository else []
-        return [*enable, *(f"--disablerepo={name}" for name, _ in self.unsigned)]
+        return [*self.places, *enable, *(f"--disablerepo={name}" for name, _ in self.unsigned)]
+
+    @property
+    def places(self) -> list[str]:
+        """The options that lead everything that dnf and yum write, metadata too, into the directory."""
+        if not self.directory:
+            return []
+        log = ("logdir", "log") if self.manager == "dnf" else ("logfile", "yum.log")
+        values = {
+            name: f"{self.directory}/{path}" for name, path in (("cachedir", "cache"), ("persistdir", "lib"), log)
+        }
+        values["reposdir"] = f"{REPOSITORY_FILES},{self.directory}"
+        return [f"--setopt={name}={value}" for name, value in values.items()]
 
     def ask(self, packages: Sequence[Package]) -> list[str]:
         """The command that lists every version of the packages, those behind a version lock too."""

@@ -20,6 +20,8 @@ SOLVED = re.compile(r"Operation aborted\.|Exiting on user command|nothing to do"
 REASON = re.compile(r"^ ?(?:Error:|Problem|No match for argument|No package ).*(?:\n[ \t]+\S.*)*", re.M)
 OWN_LOCKS = re.compile(r"^# BEGIN deeplearning .*?^# END deeplearning [^\n]*$", re.M | re.S)
 ROW = re.compile(r"^ (\S+)\s+(\S+)\s+((?:\d+:)?\d\S*)\s+\S+\s", re.M)
+REPLACED = re.compile(r"^ +replacing +(\S+)\.(\S+) (\S+)$", re.M)
+COMES, CHANGES, GOES = "Installing", ("Upgrading", "Updating", "Downgrading", "Reinstalling"), "Removing"
 DEPENDENT = ("Removing dependent packages", "Removing for dependencies")
 MOST_SAID = 700
 
@@ -49,6 +51,25 @@ def changes(output: str) -> dict[str, list[tuple[str, str, str]]]:
     for name, rows in zip(sections[1::2], sections[2::2], strict=True):
         rows_by_section.setdefault(name, []).extend((row[1], row[2], row[3]) for row in ROW.finditer(rows + "\n"))
     return rows_by_section
+
+
+def solution(output: str, installed: str = "") -> dict[str, list[str]]:
+    """What comes, changes and goes, and every section that is none of these. installed: a line for each package, NAME.ARCH VERSION."""
+    now = dict(line.rpartition(" ")[::2] for line in installed.splitlines())
+    parts: dict[str, list[str]] = {"comes": [], "changes": [], "goes": [], "other": []}
+    for section, rows in changes(output).items():
+        for name, arch, version in rows:
+            package = f"{name}-{version}.{arch}"
+            if section.startswith(CHANGES):
+                parts["changes"].append(
+                    f"{name}.{arch} {now.get(f'{name}.{arch}', '')} -> {version}".replace("  ", " ")
+                )
+            elif section.startswith((COMES, GOES)):
+                parts["comes" if section.startswith(COMES) else "goes"].append(package)
+            else:
+                parts["other"].append(f"{section}: {package}")
+    parts["goes"] += [f"{name}-{version}.{arch}" for name, arch, version in REPLACED.findall(output)]
+    return {part: sorted(set(packages)) for part, packages in parts.items()}
 
 
 def foreign_locks(solved: dict[str, list[tuple[str, str, str]]], listed: str) -> list[str]:
