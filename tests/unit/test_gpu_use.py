@@ -16,7 +16,7 @@ import report_reader
 from ansible.module_utils.hadoop_dl_host import gpu_use as host_gpu_use
 from gpu_check.host import Host
 from gpu_check.questions import Fail
-from resource_manager import application, gpus, serving
+from resource_manager import application, gpu_node, gpus, serving
 from trees import write
 
 from hadoop_dl.data.report_answers import Asked, asked_of
@@ -112,9 +112,13 @@ def test_processes_that_cannot_be_read_in_time_do_not_hold_the_report(monkeypatc
 
 def containers(path: str) -> Any:
     """Of Hadoop 3.3.6, as far as it is read."""
+    if path.endswith("/nodes"):
+        nodes = [gpu_node("data1", 2, 0), gpu_node("edge1", 0)]
+        return {"nodes": {"node": [{**node, "nodeHTTPAddress": f"{node['nodeHostName']}:8042"} for node in nodes]}}
     if path.endswith("/appattempts"):
         return {"appAttempts": {"appAttempt": [{"id": 1, "appAttemptId": "appattempt_1795503116011_0001_000001"}]}}
-    return {"container": [{"containerId": CONTAINER, "nodeHttpAddress": "http://data1:8042"}]}
+    master = {"containerId": CONTAINER.replace("02", "01"), "nodeHttpAddress": "http://edge1:8042"}
+    return {"container": [master, {"containerId": CONTAINER, "nodeHttpAddress": "http://data1:8042"}]}
 
 
 def test_yarn_names_the_running_applications_that_hold_gpus(tmp_path):
@@ -133,7 +137,7 @@ def test_yarn_names_the_running_applications_that_hold_gpus(tmp_path):
         found, problem = host_gpu_use.holders([str(tmp_path / "none"), str(tmp_path)])
     expected = {"id": APPLICATION, "user": "anna", "queue": "root.vision", "gpus": 2, "nodes": ["data1"]}
     assert (found, problem) == ([expected], None)
-    assert len(asked) == 3
+    assert len(asked) == 4
     assert asked_of({"holders": found}).holders[0].nodes == ("data1",)
 
 
@@ -145,6 +149,14 @@ def test_a_node_with_a_name_that_no_host_has_makes_the_nodes_unknown(tmp_path):
     with serving(answer, tmp_path):
         found, _ = host_gpu_use.holders([str(tmp_path)])
     assert asked_of({"holders": found}).holders[0].nodes == ()
+
+
+def test_a_slow_manager_is_left_before_the_report_kills_who_asks_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(host_gpu_use, "SECONDS", -1)
+    apps = {"apps": {"app": [application(1, "RUNNING", resourceInfo=gpus(1))]}}
+    with serving(lambda path: apps if "?" in path else containers(path), tmp_path):
+        found, problem = host_gpu_use.holders([str(tmp_path)])
+    assert (found, "no list of all applications within" in problem) == (None, True)
 
 
 def test_a_manager_that_does_not_answer_in_yarns_form_is_the_reason(tmp_path):

@@ -10,7 +10,7 @@ from typing import Any
 import ansible_programs
 import pytest
 from ansible_programs import REPOSITORY
-from resource_manager import application, gpus, serving, write_settings
+from resource_manager import application, gpu_node, gpus, serving, write_settings
 
 LOCAL = "ansible_connection=local ansible_become=false ansible_python_interpreter=auto_silent"
 HERE = f"[build_hosts]\nbuild1 {LOCAL}\n"
@@ -75,6 +75,8 @@ def test_an_application_is_idle_since_the_first_report_that_found_it_so(tmp_path
     """YARN's answers are a stand-in's; the host has no GPU, so nothing computes there."""
 
     def answer(path: str) -> Any:
+        if path.endswith("/nodes"):
+            return {"nodes": {"node": [{**gpu_node("data1", 2), "nodeHTTPAddress": "data1:8042"}]}}
         if path.endswith("/appattempts"):
             return {"appAttempts": {"appAttempt": [{"id": 1}]}}
         containers = [{"containerId": "container_1_0001_01_000001", "nodeHttpAddress": "data1:8042"}]

@@ -47,7 +47,7 @@ class Use:
 
 @dataclass(frozen=True)
 class Holder:
-    """A running application that holds GPUs, by YARN; `nodes`: those of its containers."""
+    """A running application that holds GPUs, by YARN; `nodes`: those of its containers that have GPUs."""
 
     id: ApplicationId
     user: Annotated[str, Sentence(100)]

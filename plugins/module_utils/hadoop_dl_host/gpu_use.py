@@ -8,12 +8,12 @@ from __future__ import absolute_import, division, print_function
 
 import re
 
-from . import kerberos_login, yarn_admin, yarn_cluster, yarn_nodes
+from . import kerberos_login, processes, yarn_admin, yarn_cluster, yarn_nodes
 
 CONTAINER = re.compile(r"(?:CONTAINER_ID=)?container_(?:e\d{1,10}_)?(\d{1,20}_\d{1,10})_\d{1,10}_\d{1,20}\Z")
 PROCESS = re.compile(r"\s*(GPU-[\w-]+), (\d{1,10})\s*\Z")  # of --query-compute-apps=gpu_uuid,pid
-NODE = re.compile(r"(?:https?://)?(.*):\d+\Z")  # of a NodeManager's web address
 IDLE = "0 %"
+SECONDS = 20  # for all applications; who is killed at the limit of the report leaves a ticket
 
 
 def application_of(machine, pid):
@@ -62,16 +62,28 @@ def holders(directories):
     return None, problem
 
 
+def place(address):
+    """The host of a NodeManager's web address."""
+    return re.sub(r"^https?://|:\d+$", "", yarn_cluster.text(address))
+
+
 def held(address):
     def get(path):
         return yarn_cluster.ask("%s/ws/v1/cluster%s" % (address, path))
 
-    applications = []
+    applications, end = [], processes.clock() + SECONDS
+    nodes_with_gpus = set(
+        place(node.get("nodeHTTPAddress"))
+        for node in yarn_cluster.rows(get("/nodes"), "nodes", "node")
+        if yarn_nodes.gpus(node)
+    )
     for row in yarn_cluster.every_row(get("/apps?states=RUNNING"), "apps", "app"):
         gpus = yarn_cluster.gpus_of(row)
+        if processes.clock() > end:
+            raise IOError("no list of all applications within %d s" % SECONDS)
         if gpus:
             entry = dict((name, yarn_cluster.text(row.get(name))) for name in ("id", "user", "queue"))
-            nodes = set(NODE.sub(r"\1", node) for _, node in yarn_cluster.containers(get, entry["id"]))
+            nodes = nodes_with_gpus.intersection(place(web) for _, web in yarn_cluster.containers(get, entry["id"]))
             is_known = all(yarn_nodes.NAME.match(node) for node in nodes)  # anybody may register a NodeManager
             applications.append(dict(entry, gpus=gpus, nodes=sorted(nodes) if is_known else []))
     return applications
