@@ -12,7 +12,8 @@ def settings(request: Mapping[str, Any], gpus: bool) -> yarn_work.Files:
     texts = {name: str(request[name]) for name in ("conf_dir", "devices", "discovery")}
     isolation = Isolation(**request["isolation"]) if request["isolation"] else None
     labels = Labels(**request["labels"]) if request["labels"] else None
-    return yarn_work.settings(Request(services=services, isolation=isolation, labels=labels, **texts), bool(gpus))
+    own = Request(services=services, isolation=isolation, labels=labels, health=bool(request["health"]), **texts)
+    return yarn_work.settings(own, bool(gpus))
 
 
 class FilterModule:

@@ -58,7 +58,8 @@ DAEMONS = (
     "nvidia_gpu_expo",
     "nvidia-device-p",
 )
-NODEMANAGER = "org.apache.hadoop.yarn.server.nodemanager.NodeManager"
+# Programs whose nvidia-smi only looks, as words of their command line.
+WATCHERS = ("org.apache.hadoop.yarn.server.nodemanager.NodeManager", "/opt/deeplearning/bin/gpu-check")
 # Their units: what has them open keeps the module in the kernel.
 SERVICES = (
     "nvidia-persistenced",
@@ -211,7 +212,7 @@ class Host(object):
         for path in self.glob("/proc/[0-9]*/fd"):
             pid = path.split("/")[2]
             name = (self.text("/proc/%s/comm" % pid) or "").strip()
-            if name.startswith(DAEMONS) or (name == "nvidia-smi" and self.is_nodemanager(self.parent(pid))):
+            if name.startswith(DAEMONS) or (name == "nvidia-smi" and self.watches(self.parent(pid))):
                 continue
             try:
                 targets = [os.readlink(self.root + path + "/" + item) for item in os.listdir(self.root + path)]
@@ -225,9 +226,9 @@ class Host(object):
         match = re.search(r"^PPid:\s*(\d+)", self.text("/proc/%s/status" % pid) or "", re.M)
         return match.group(1) if match else "0"
 
-    def is_nodemanager(self, pid):
-        """Whether it is YARN's: from Hadoop 3.3 on it runs nvidia-smi every 3 seconds."""
-        return NODEMANAGER in (self.text("/proc/%s/cmdline" % pid) or "").split("\0")
+    def watches(self, pid):
+        """Whether its nvidia-smi is no work: from Hadoop 3.3 on a NodeManager runs one every 3 seconds, and gpu-check's timer some each minute."""
+        return bool(set(WATCHERS) & set((self.text("/proc/%s/cmdline" % pid) or "").split("\0")))
 
     def services(self):
         """Units that are active and hold the GPUs though they do no work."""

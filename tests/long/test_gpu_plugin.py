@@ -1,5 +1,10 @@
-"""The GPU plugin of a real NodeManager (3.3.6) whose nvidia-smi is slow or fails, and a real ResourceManager that gives out its GPUs."""
+"""The GPU plugin of a real NodeManager (3.3.6) whose nvidia-smi is slow or fails, and a real ResourceManager that gives out its GPUs.
 
+Also the health script of real NodeManagers, which reads what gpu-check's timer wrote.
+"""
+
+import getpass
+import os
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -9,9 +14,16 @@ import pytest
 import python_files
 import yaml
 from ansible.module_utils.hadoop_dl_host import yarn_cluster, yarn_nodes
+from ansible.module_utils.hadoop_dl_host.gpu_health import MINUTES, PATH
 from drain_operator import SETTINGS
+from gpu_check import yarn_health
+from gpu_check_hosts import host as gpu_host
+from tfos_submit import shortage
+from tfos_submit.yarn import node_summary
 from waiting import until
 from yarn_processes import JOB, NAMES, NODES, Cluster, add
+
+from hadoop_dl.data import yarn_work
 
 MODULES = ansible_programs.REPOSITORY / "plugins/modules"
 PLUGIN, GPU_HOST_INFO = (python_files.load(MODULES / f"{name}.py") for name in ("yarn_gpu_plugin", "gpu_host_info"))
@@ -27,8 +39,8 @@ GPU = """<gpu id="00000000:3B:0{0}.0"><product_name>Tesla P100</product_name><uu
 class Gpus(Cluster):
     """Two NodeManagers with two GPUs each: `seconds` and `status` of their nvidia-smi are files."""
 
-    def __init__(self, directory: Path, devices: str = "auto") -> None:
-        super().__init__(directory)
+    def __init__(self, directory: Path, devices: str = "auto", image: str = "el9") -> None:
+        super().__init__(directory, image)
         self.smi = directory / "bin/nvidia-smi"
         self.smi.parent.mkdir()
         log = directory / "bin/log.xml"
@@ -147,9 +159,7 @@ def test_a_look_of_a_nodemanager_is_no_use_of_the_gpus(gpus):
 
         def looks() -> list[str]:
             names = {path.parent.name: path.read_text().strip() for path in Path("/proc").glob("[0-9]*/comm")}
-            return [
-                pid for pid, name in names.items() if name == "nvidia-smi" and host.is_nodemanager(host.parent(pid))
-            ]
+            return [pid for pid, name in names.items() if name == "nvidia-smi" and host.watches(host.parent(pid))]
 
         until(lambda: bool(looks()), 60, "an nvidia-smi must run below the NodeManager")
 
@@ -159,3 +169,65 @@ def test_with_named_gpus_a_nodemanager_starts_whatever_its_nvidia_smi_does(gpus)
     cluster.behaves(seconds=11, status=1)
     with cluster.running():
         assert cluster.gpus() == {"data1": 2, "data2": 2}
+
+
+NVIDIA_SMI = "nvidia-smi --query-gpu=index,"
+ANSWERS = {"ecc.errors.uncorrected.volatile.total": "0", "gpu_recovery_action": "None", "remapped_rows.failure": "No"}
+
+
+@pytest.mark.parametrize("image", ["el9", "el7-hadoop31", "el7-hadoop2"])
+def test_a_sick_gpu_takes_its_host_out_of_yarn_until_it_is_repaired(gpus, image):
+    """The properties of the role, but a root of its own for each host's answer, and a look each second."""
+    cluster = gpus(devices="0:0,1:1", image=image)
+    roots = {name: cluster.directory / name / "root" for name in NODES}
+    for name, root in roots.items():
+        (root / PATH[1:]).parent.mkdir(parents=True)
+        place = {PATH: str(root / PATH[1:]), "-user root": f"-user {getpass.getuser()}", "60000": "1000"}
+        for key, value in yarn_work.HEALTH_SETTINGS.items():
+            for found, replaced in place.items():
+                value = value.replace(found, replaced)
+            add(cluster.conf(name) / "yarn-site.xml", {key: value})
+    with cluster.running():
+        job = cluster.submit("on a host that leaves")
+        leaves = job.host
+        answer = roots[leaves] / PATH[1:]
+
+        def looks(count: int, **sick: str) -> None:
+            rows = {NVIDIA_SMI + name: (0, f"0, {good}\n1, {sick.get(name, good)}\n") for name, good in ANSWERS.items()}
+            for _ in range(count):
+                yarn_health.main(gpu_host(roots[leaves], gpus=2, answers=rows))
+
+        def node() -> dict[str, object]:
+            rows = cluster.ask("/nodes")["nodes"]["node"]
+            return next(row for row in rows if NAMES.get(row["nodeHostName"]) == leaves)
+
+        def comes(state: str, why: str) -> None:
+            until(lambda: cluster.states() == {**good, leaves: state}, 60, f"{leaves} must be {state}: {why}")
+
+        def stays(state: str, why: str) -> None:
+            time.sleep(5)
+            assert cluster.states() == {**good, leaves: state}, why
+
+        good = dict.fromkeys(NODES, "RUNNING")
+        looks(1)
+        stays("RUNNING", "every GPU is good")
+        looks(1, gpu_recovery_action="Reset")
+        stays("RUNNING", "it was seen once")
+        assert job.state == "RUNNING"
+        looks(1, gpu_recovery_action="Reset")
+        comes("UNHEALTHY", "the driver asks for a reset")
+        until(lambda: job.state == "FAILED", 60, "YARN ends the containers of a node that leaves")
+        reason = "ERROR: sick GPU (gpu-check): GPU 1: the driver asks for Reset."
+        assert str(node()["healthReport"]).startswith(reason)
+        assert f"is UNHEALTHY ({reason} The node comes back by itself" in shortage.state_words(node_summary(node()))
+        looks(1)
+        stays("UNHEALTHY", "one good look is not enough")
+        looks(1)
+        comes("RUNNING", "it was repaired")
+        looks(2, **{"remapped_rows.failure": "Yes"})
+        comes("UNHEALTHY", "a row of memory")
+        old = time.time() - 60 * (MINUTES + 1)
+        os.utime(answer, (old, old))
+        comes("RUNNING", "an old answer throws no node out")
+        answer.unlink()
+        stays("RUNNING", "nor does a missing one")

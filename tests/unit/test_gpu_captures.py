@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 import trees
 import yaml
-from gpu_check import cells
+from ansible.module_utils.hadoop_dl_host.gpu_health import GOOD, SICK, UNASKED
+from gpu_check import cells, yarn_health
 from gpu_check.host import Host
 from gpu_check_hosts import KERNEL, Library, ask, check
 
@@ -88,6 +89,35 @@ def test_a_capture_is_answered_as_it_is(tmp_path, monkeypatch, case, question, e
     answer = ask(question, captured(case, tmp_path))
     check(answer, outcome, *(word for word in words if word[0] != "!"))
     assert [word for word in words if word[0] == "!" and word[1:] in answer[1]] == []
+
+
+# What YARN gets of each capture: the words of a sick GPU, or why nothing could be asked. All others are good, whatever gpu-check's questions say of them.
+HANDLE = "Unable to determine the device handle for"
+LEAVES = {
+    "h100-requires-reset": "GPU 0: the driver asks for Reset; GPU 0: GPU requires reset",
+    "lost-in-cells": "GPU 1: GPU is lost",
+    "handle-unknown-error": f"{HANDLE} GPU 0000:0B:00.0; Xid 79 at PCI:0000:0b:00 (GPU has fallen off the bus: RESTART_BM)",
+    "list-with-one-lost": f"nvidia-smi lists 1 of 2 GPUs; {HANDLE} gpu 0000:0A:00.0",
+    "xid119-gsp": "Xid 119 at PCI:0000:9b:00 (GSP RPC timeout: RESET_GPU)",
+}
+STAYS_UNASKED = {
+    **dict.fromkeys(("no-devices-6", "no-devices-status-0", "no-devices-open-on-pascal"), "No devices were found"),
+    **dict.fromkeys(("nvml-unknown-error-in-docker", "nvml-exit-12-library"), "a container cannot answer"),
+    "k8s-node-nodemanager-none-given": "a container cannot answer",
+    "mismatch-580": "must be one version",
+    "rminit-gsp": "RmInitAdapter failed",
+    "unknown-error-in-cells": "reports [Unknown Error]",
+}
+
+
+@pytest.mark.parametrize("case", CAPTURES, ids=lambda case: case["id"])
+def test_only_a_gpu_that_is_sick_for_sure_takes_its_host_out_of_yarn(tmp_path, case):
+    kind, words = yarn_health.look(captured(case, tmp_path))
+    if case["id"] in STAYS_UNASKED:
+        assert kind == UNASKED
+        assert STAYS_UNASKED[case["id"]] in words
+    else:
+        assert (kind, words) == ((SICK, LEAVES[case["id"]]) if case["id"] in LEAVES else (GOOD, ""))
 
 
 @pytest.mark.parametrize(

@@ -199,13 +199,16 @@ def test_processes_that_hold_a_gpu_are_named_and_the_daemon_is_not(tmp_path):
     daemons = {"/proc/8/comm": "nvidia-persiste\n", "/proc/10/comm": "nvidia-device-p\n"}
     host = tree(tmp_path, {"/proc/7/comm": "python\n", **daemons, "/proc/9/comm": "bash\n"})
     # A look of YARN is none of its users; somebody's own is, also below a program that only names the class.
-    manager = "/usr/bin/java\0-Xmx1000m\0" + gpu_host_info.NODEMANAGER + "\0"
-    looks = {"/proc/11/comm": "nvidia-smi\n", "/proc/12/comm": "nvidia-smi\n", "/proc/13/comm": "nvidia-smi\n"}
-    parents = {11: (20, manager), 12: (21, "bash\0"), 13: (22, f"grep {gpu_host_info.NODEMANAGER}\0")}
+    manager = "/usr/bin/java\0-Xmx1000m\0" + gpu_host_info.WATCHERS[0] + "\0"
+    timer = "/usr/bin/python3\0-E\0-s\0/opt/deeplearning/bin/gpu-check\0--yarn-health\0"
+    looks_of = range(11, 15)
+    looks = {f"/proc/{pid}/comm": "nvidia-smi\n" for pid in looks_of}
+    parents = {11: (20, manager), 12: (21, "bash\0"), 13: (22, f"grep {gpu_host_info.WATCHERS[0]}\0")}
+    parents[14] = (23, timer)
     for pid, (parent, command) in parents.items():
         looks |= {f"/proc/{pid}/status": f"Name:\tnvidia-smi\nPPid:\t{parent}\n", f"/proc/{parent}/cmdline": command}
     tree(tmp_path, looks)
-    held = ((11, "/dev/nvidia0"), (12, "/dev/nvidia0"), (13, "/dev/nvidia0"))
+    held = tuple((pid, "/dev/nvidia0") for pid in looks_of)
     for pid, target in (*held, (7, "/dev/nvidia0"), (8, "/dev/nvidia0"), (9, "/dev/null"), (10, "/dev/nvidia0")):
         (tmp_path / f"proc/{pid}/fd").mkdir()
         os.symlink(target, tmp_path / f"proc/{pid}/fd/3")

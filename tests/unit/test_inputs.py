@@ -404,8 +404,9 @@ def test_what_only_looks_like_it_is_accepted(name, value):
 
 
 def test_a_label_without_yarn_is_refused():
-    (problem,) = problems(yarn_gpu_node_label="gpu", yarn_gpu=False)
-    assert problem.startswith("yarn_gpu_node_label requires yarn_gpu, but yarn_gpu is not true")
+    sentences = problems(yarn_gpu_node_label="gpu", yarn_gpu_health=True, yarn_gpu=False)
+    for name, sentence in zip(("yarn_gpu_health", "yarn_gpu_node_label"), sentences, strict=True):
+        assert sentence.startswith(f"{name} requires yarn_gpu, but yarn_gpu is not true")
 
 
 def test_one_variable_names_the_ca_of_the_mirror():

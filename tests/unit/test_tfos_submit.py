@@ -244,6 +244,11 @@ def test_what_was_asked_and_what_yarn_had_is_said() -> None:
             (),
             "data1 is UNHEALTHY (12/12 local-dirs are bad: /hadoop1/yarn/nm): ask the operator",
         ),
+        (
+            [node("data1", state="UNHEALTHY", health="ERROR: sick GPU (gpu-check): GPU 1: GPU is lost. The node\n")],
+            ("--gpus", "1"),
+            "data1 is UNHEALTHY (ERROR: sick GPU (gpu-check): GPU 1: GPU is lost. The node): ask the operator",
+        ),
         ([node("data1", state="DECOMMISSIONING")], (), "data1 is being taken out of YARN by the operator."),
         ([node("data1", state="SHUTDOWN")], (), "data1 is SHUTDOWN"),
         ([node("data1", state="OF_HADOOP_4")], (), "data1 is OF_HADOOP_4."),

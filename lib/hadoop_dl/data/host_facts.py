@@ -199,6 +199,15 @@ class HadoopFile:
 
 
 @dataclass(frozen=True)
+class GpuHealth:
+    """gpu-check's last answer for YARN: what the NodeManager reads, what the last look was, and the age in minutes."""
+
+    line: Said
+    look: Said
+    minutes: Annotated[int, Number(0, 100_000, clipped=True)]
+
+
+@dataclass(frozen=True)
 class Yarn:
     """`manager`: whose agent writes the files. `drained`: nodes that node_maintenance took out of YARN, and since when.
 
@@ -212,6 +221,7 @@ class Yarn:
     executor_config: UnitPath | None = None  # container-executor.cfg
     devices: UnitPath | None = None
     devices_unused: bool = False
+    gpu_health: GpuHealth | None = None
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from ansible.module_utils.hadoop_dl_host import hadoop_files
+from ansible.module_utils.hadoop_dl_host import gpu_health, hadoop_files
 
 from hadoop_dl.data.host_facts import HadoopFile, Yarn
 
@@ -35,6 +35,16 @@ LABELS, STORE = "yarn.node-labels.enabled", "yarn.node-labels.fs-store.root-dir"
 QUEUE, SHARES = "yarn.scheduler.capacity", "yarn_gpu_node_label_queues"
 # Without it YARN derives it from the queue's share of hosts without a label, and a queue with 0 % of them refuses every job (seen with 3.3.6).
 MAXIMUM_APPLICATIONS = "1000"
+HEALTH = "yarn.nodemanager.health-checker"
+SCRIPTS = f"{HEALTH}.scripts"  # from Hadoop 3.3 on, by default "script"
+# The last answer, if it is root's and new. Nothing else may end a good node: a script that is missing after its node started, or that hangs, makes it
+# UNHEALTHY, and one that ends with a status other than 0 does not (NodeHealthScriptRunner of 2.10.2, 3.2.1 and 3.3.6). So it is none of this project's files.
+READS_HEALTH = f"-c,find {gpu_health.PATH} -user root -mmin -{gpu_health.MINUTES} -exec head -n 1 {{}} + ; exit 0"
+HEALTH_SETTINGS = {
+    f"{HEALTH}.script.path": "/bin/sh",
+    f"{HEALTH}.script.opts": READS_HEALTH,
+    f"{HEALTH}.interval-ms": "60000",
+}
 # Beside cgroup v2, which has /sys/fs/cgroup to itself; empty after a boot.
 OWN_ROOT = "/run/deeplearning-cgroup"
 NO_DEVICES = (
@@ -87,6 +97,7 @@ class Request:
     discovery: str = "/usr/bin/nvidia-smi"
     isolation: Isolation | None = None
     labels: Labels | None = None
+    health: bool = False
 
 
 def schedules_gpus(hadoop: str) -> bool:
@@ -111,6 +122,8 @@ def settings(request: Request, gpus: bool) -> Files:
             DEVICES: request.devices,
             DISCOVERY: posixpath.dirname(request.discovery),  # Hadoop 3.2 and 3.3 refuse the file
         }
+        if request.health:
+            files[f"{request.conf_dir}/yarn-site.xml"] |= HEALTH_SETTINGS
         if request.isolation:
             root, hierarchy = request.isolation.root, request.isolation.hierarchy
             files[f"{request.conf_dir}/yarn-site.xml"] |= {HIERARCHY: f"/{hierarchy}", MOUNT: "false", MOUNT_PATH: root}
@@ -205,6 +218,9 @@ def problems(request: Request, yarn: Yarn, gpus: bool) -> Iterator[str]:
             yield from (
                 differing(path, name, value, file) for name, value in values.items() if differs(name, value, file)
             )
+    scripts = hadoop_files.words(site.get(SCRIPTS, "script"))
+    if request.health and gpus and "script" not in scripts:
+        yield other_script(f"{request.conf_dir}/yarn-site.xml", SCRIPTS, ",".join(scripts))
     if request.labels and RESOURCE_MANAGER in request.services:
         yield from queue_problems(request.labels, values_of(yarn, f"{request.conf_dir}/capacity-scheduler.xml"))
     if gpus and site.get(EXECUTOR, "").endswith(f".{LINUX_EXECUTOR}"):
@@ -238,7 +254,16 @@ def differs(name: str, value: str, file: HadoopFile) -> bool:
     return bool(site_value) and name not in hadoop_files.LISTS and site_value not in accepted
 
 
+def other_script(path: str, name: str, value: str) -> str:
+    return (
+        f"{path} must have no health check of the site, because yarn_gpu_health sets YARN's own, but has {name}={value}. It was left as it is. Remove it "
+        f"there; or set yarn_gpu_health: false and gpu_check_yarn_health: true, and let the site's script print {gpu_health.PATH} as well."
+    )
+
+
 def differing(path: str, name: str, value: str, file: HadoopFile) -> str:
+    if name in HEALTH_SETTINGS:
+        return other_script(path, name, file.settings[name])
     return (
         f"{path} must have {value} for {name}, but the site has {file.settings[name]} there. It was left as it is. Remove it there, or set the input of "
         "the role yarn_gpu that decides it, or yarn_gpu: false for this host."

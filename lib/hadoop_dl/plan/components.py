@@ -283,6 +283,8 @@ class YarnGpu(Component):
         pending = receipt is None or receipt.problem is not None or receipt.digest != self.digest(case)
         changing = self.name in case.needs or (yarn.configures(case.host) and pending)
         plan.tell(case.host.name, warnings=yarn.warnings(case.host, changing))
+        if "gpu_check" not in case.needs:  # whose timer comes with it
+            plan.tell(case.host.name, warnings=yarn.health_warnings(case.host))
         if self.name in case.needs:
             case.part[self.name] = yarn.part(case.host)
         case.part["yarn_node"] = yarn.node(case.host)

@@ -23,7 +23,11 @@ SHARED: dict[str, tuple[str, ...]] = {
         *(f"lib/hadoop_dl/data/driver_{name}.py" for name in ("packages", "problems", "state", "work")),
         "plugins/filter/nvidia_driver.py",
     ),
-    "yarn_gpu": ("lib/hadoop_dl/data/yarn_work.py", "plugins/filter/yarn_gpu.py"),
+    "yarn_gpu": (
+        "lib/hadoop_dl/data/yarn_work.py",
+        "plugins/filter/yarn_gpu.py",
+        "plugins/module_utils/hadoop_dl_host/gpu_health.py",
+    ),
 }
 MAGIC = re.compile(
     r"^(ansible_|group_names$|groups$|hostvars$|inventory_|omit$|play|role_|environment$|vars$|plan$|apply$|node$|stack$)"

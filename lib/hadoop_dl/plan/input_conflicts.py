@@ -27,14 +27,15 @@ def conflicts(values: Mapping[str, Any], repository: Path, unknown: Set[str] = f
         *of_driver(values),
         *of_toolkits(values, repository),
         *of_checks(values, repository),
-        *of_labels(values),
+        *of_yarn(values),
     ]
     return [sentence for sentence in sentences if not unknown & set(re.findall(r"\w+", sentence))]
 
 
-def of_labels(values: Mapping[str, Any]) -> Iterator[str]:
-    if values.get("yarn_gpu_node_label") and not values.get("yarn_gpu", False):
-        yield "yarn_gpu_node_label requires yarn_gpu, but yarn_gpu is not true: YARN would get no label. Set yarn_gpu: true, or remove the label."
+def of_yarn(values: Mapping[str, Any]) -> Iterator[str]:
+    for name, part in (("yarn_gpu_node_label", "label"), ("yarn_gpu_health", "health script")):
+        if values.get(name) and not values.get("yarn_gpu", False):
+            yield f"{name} requires yarn_gpu, but yarn_gpu is not true: YARN would get no {part}. Set yarn_gpu: true, or remove {name}."
 
 
 def of_mirror(values: Mapping[str, Any]) -> Iterator[str]:

@@ -4,6 +4,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 
+from ansible.module_utils.hadoop_dl_host import gpu_health
+
 from hadoop_dl.data import yarn_nodes, yarn_work
 from hadoop_dl.data.host_facts import Yarn
 from hadoop_dl.data.yarn_work import NAMES, NODE_MANAGER, RESOURCE_MANAGER, Labels, Request
@@ -22,6 +24,8 @@ SWITCHES = {
     "(https://docs.cloudera.com/cdp-private-cloud-base/latest/yarn-allocate-resources/index.html)",
     "ambari": "YARN, Configs, GPU scheduling and isolation (container-executor/gpu_module_enabled)",
 }
+
+TIMER = "Run playbooks/gpu.yml, or read journalctl -u deeplearning-gpu-health on the host."
 
 
 def asked(host: Host) -> bool:
@@ -42,7 +46,8 @@ def request_of(host: Host) -> Request:
     isolates = linux_executor(host, conf_dir)
     isolation = yarn_work.isolation(conf_dir, found(host), may_mount=not manager(host)) if isolates else None
     services = tuple(SERVICES[group] for group in GROUPS if group in host.groups)
-    return Request(conf_dir, services, isolation=isolation, labels=labels_of(host, conf_dir), **options)
+    health = host.variables.get("yarn_gpu_health") is True
+    return Request(conf_dir, services, isolation=isolation, labels=labels_of(host, conf_dir), health=health, **options)
 
 
 def labels_of(host: Host, conf_dir: str) -> Labels | None:
@@ -130,7 +135,14 @@ def problems(host: Host) -> Iterator[str]:
     yield from reasons
     if reasons or manager(host):
         return
-    yield from yarn_work.problems(request_of(host), found(host), has_gpus(host))
+    request = request_of(host)
+    yield from yarn_work.problems(request, found(host), has_gpus(host))
+    named, count = request.devices.count(":"), host.known.nvidia.count
+    if request.health and has_gpus(host) and request.devices != "auto" and named < count:
+        yield (
+            f"yarn_gpu_health requires that YARN has every GPU of the host, because a sick one that it does not have is no reason to leave, but "
+            f"yarn_gpu_devices names {named} of {count}. Name all, or set yarn_gpu_health: false for this host."
+        )
     for daemon, command in restarts(host).items() if allowed(host) else ():
         if not command:
             yield f"yarn_gpu_{daemon}_command must be the command that restarts the {NAMES[daemon]}, but is not set. Set it."
@@ -164,6 +176,22 @@ def warnings(host: Host, changing: bool) -> Iterator[str]:
             yield under_yarn(host, request)
         if label(host):
             yield f"YARN gives it the exclusive node label {label(host)}: jobs that do not name the label get no new container there any more (docs/operate/yarn.md)."
+
+
+def health_warnings(host: Host) -> Iterator[str]:
+    """What gpu-check's last answer means to YARN; nothing if all is well."""
+    if not (asked(host) and request_of(host).health and has_gpus(host)) or any(unsupported(host)):
+        return
+    answer = found(host).gpu_health
+    if answer is None:
+        yield f"YARN leaves it in, whatever its GPUs have: {gpu_health.PATH} is missing. {TIMER}"
+    elif answer.minutes >= gpu_health.MINUTES:
+        yield f"YARN leaves it in, whatever its GPUs have: {gpu_health.PATH} is {answer.minutes} minutes old. {TIMER}"
+    elif answer.line.startswith((gpu_health.SICK, gpu_health.UNASKED)):
+        effect = (
+            "has it UNHEALTHY" if answer.line.startswith(gpu_health.SICK) else "leaves it in, whatever its GPUs have"
+        )
+        yield f"YARN {effect}: {answer.line}"
 
 
 def doubts(host: Host, request: Request) -> Iterator[str]:
@@ -202,6 +230,7 @@ def offered(host: Host) -> str:
             f", node label {labels.label} for {', '.join(labels.shares) or 'hosts'}" if labels else ""
         )
     words = ["yarn.io/gpu", "isolated by the devices cgroup" if request_of(host).isolation else "not isolated"]
+    words += ["leaves YARN while a GPU is sick"] * request_of(host).health
     return ", ".join(words + [f"node label {label(host)}"] * bool(label(host)))
 
 

@@ -45,3 +45,11 @@ def test_a_user_without_rights_may_run_it(host):
 
 def test_a_login_shell_finds_it(host):
     assert host.run("su - nobody -s /bin/sh -c 'command -v gpu-check'").stdout == "/usr/local/bin/gpu-check\n"
+
+
+def test_the_timer_writes_what_yarn_gets(host):
+    assert host.service("deeplearning-gpu-health.timer").is_running
+    assert host.service("deeplearning-gpu-health.timer").is_enabled
+    answer = host.file("/run/deeplearning-gpu-health")
+    assert (answer.user, answer.mode) == ("root", 0o644)
+    assert answer.content_string.startswith("NOT ASKED: nvidia-smi is required to ask the GPUs")

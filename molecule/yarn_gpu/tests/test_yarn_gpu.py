@@ -1,11 +1,13 @@
 """What a daemon of YARN reads, and what a site's administrator finds unchanged."""
 
+import shlex
 import xml.etree.ElementTree as ElementTree
 
 import pytest
 
 CONF = "/etc/cluster"
 PLUGINS = "yarn.nodemanager.resource-plugins"
+HEALTH = ("interval-ms", "script.opts", "script.path")
 DOMINANT = "org.apache.hadoop.yarn.util.resource.DominantResourceCalculator"
 
 
@@ -69,6 +71,20 @@ def test_the_resourcemanager_keeps_labels_and_gives_their_hosts_to_a_queue(host,
     assert site.get("yarn.node-labels.fs-store.root-dir") == ("hdfs:///yarn/node-labels" if master else None)
     share = queues.get("yarn.scheduler.capacity.root.default.accessible-node-labels.gpu.capacity")
     assert share == ("100" if master else None)
+
+
+def test_the_nodemanager_prints_gpu_checks_answer(host, master):
+    settings = {name: value for name, value in values(host, "yarn-site.xml").items() if "health-checker" in name}
+    assert sorted(settings) == ([] if master else [f"yarn.nodemanager.health-checker.{name}" for name in HEALTH])
+    if master:
+        return
+    options, path = (settings[f"yarn.nodemanager.health-checker.{name}"] for name in HEALTH[1:])
+    answer = "/run/deeplearning-gpu-health"
+    command = " ".join(shlex.quote(word) for word in (path, *options.split(",")))
+    assert host.check_output(f"rm -f {answer}; {command}") == ""
+    assert (
+        host.check_output(f"printf 'ERROR: x\\nlast look: ERROR\\n' > {answer}; {command}; rm {answer}") == "ERROR: x"
+    )
 
 
 @pytest.mark.parametrize("text", ["<!-- The site's: two disks for logs. -->", "<!-- not on the system's disk -->"])

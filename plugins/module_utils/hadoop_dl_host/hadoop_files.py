@@ -15,9 +15,10 @@ EMPTY = b'<?xml version="1.0"?>\n<configuration>\n</configuration>\n'
 SPACES = b" \t"
 # Settings whose value is a list of words with commas between them: a word is added, and others stay.
 LISTS = ("yarn.resource-types", "yarn.nodemanager.resource-plugins")
-# Values that Hadoop's own files have, so that they are nobody's choice (capacity-scheduler.xml of 2.10.2 and 3.3.6).
+# Values that Hadoop's own files have, so that they are nobody's choice (capacity-scheduler.xml and yarn-default.xml of 2.10.2 and 3.3.6).
 DEFAULTS = {
-    "yarn.scheduler.capacity.resource-calculator": "org.apache.hadoop.yarn.util.resource.DefaultResourceCalculator"
+    "yarn.scheduler.capacity.resource-calculator": "org.apache.hadoop.yarn.util.resource.DefaultResourceCalculator",
+    "yarn.nodemanager.health-checker.interval-ms": "600000",
 }
 
 

@@ -9,7 +9,7 @@ import json
 import os
 import re
 
-from . import hadoop_files, key_formats, ledger
+from . import gpu_health, hadoop_files, key_formats, ledger
 
 DRAINED = "/opt/deeplearning/etc/node_maintenance.json"  # of yarn_exclude
 SITE = "yarn-site.xml"
@@ -20,6 +20,10 @@ SETTINGS = (
     "yarn.node-labels.enabled",
     "yarn.node-labels.fs-store.root-dir",
     "yarn.nodemanager.container-executor.class",
+    "yarn.nodemanager.health-checker.interval-ms",
+    "yarn.nodemanager.health-checker.script.opts",
+    "yarn.nodemanager.health-checker.script.path",
+    "yarn.nodemanager.health-checker.scripts",
     "yarn.nodemanager.resource-plugins",
     "yarn.nodemanager.resource-plugins.gpu.allowed-gpu-devices",
     "yarn.nodemanager.resource-plugins.gpu.path-to-discovery-executables",
@@ -70,6 +74,7 @@ def read(system, directories, home):
         "devices": devices_mount(system.text("/proc/mounts")),
         "devices_unused": devices_unused(system.text("/proc/cgroups")),
         "drained": drained(system.text(DRAINED)),
+        "gpu_health": gpu_health.last(system),
     }
 
 

@@ -2,8 +2,9 @@
 
     gpu-check [--json] [--list] [NAME ...]
     gpu-check --accept [--json]      measure the copies of idle GPUs, and compare them with card and links
+    gpu-check --yarn-health          for its timer: write whether a GPU is so sick that the host must leave YARN
 
-Reads, never writes. Exit status: 0 nothing failed, 1 something failed, 2 misuse, 3 no Python to run it. For operators and cron.
+Reads, and writes nothing but that answer. Exit status: 0 nothing failed, 1 something failed, 2 misuse, 3 no Python to run it. For operators and cron.
 In a container (an engine of CDSW, docker, Kubernetes) it answers for the container's user; what only the host knows is a SKIP there.
 Questions that compute are a SKIP where other processes compute on the GPUs, unless they are asked for by name.
 What is expected is in /opt/deeplearning/etc/gpu-check.json (and gpu-check-cuda.json, gpu-check-cudnn.json,
@@ -18,12 +19,13 @@ import sys
 
 from ansible.module_utils.hadoop_dl_host.text_columns import write
 
-from gpu_check import compute, dcgm, driver, health, packages, toolkit
+from gpu_check import compute, dcgm, driver, health, packages, toolkit, yarn_health
 from gpu_check.acceptance import STEPS, Run
 from gpu_check.acceptance import report as accepted
 from gpu_check.host import Host
 from gpu_check.questions import QUESTIONS, Fail, results
 
+OPTIONS = ("--accept", "--json", "--list", "--yarn-health")
 ORDER = [module.__name__ for module in (driver, toolkit, packages, compute, health, dcgm)]  # those that have questions
 QUESTIONS.sort(key=lambda question: ORDER.index(question[1].__module__))
 
@@ -31,13 +33,16 @@ QUESTIONS.sort(key=lambda question: ORDER.index(question[1].__module__))
 def misuse(arguments, names):
     """Why these arguments cannot be obeyed, or None."""
     question_names = [name for name, _ in QUESTIONS]
-    wrong = [item for item in arguments if item.startswith("-") and item not in ("--json", "--list", "--accept")]
+    wrong = [item for item in arguments if item.startswith("-") and item not in OPTIONS]
     wrong += [name for name in names if name not in question_names]
     if wrong:
-        return "gpu-check does not know %s. Questions: %s. Options: --accept, --json, --list.\n" % (
+        return "gpu-check does not know %s. Questions: %s. Options: %s.\n" % (
             ", ".join(wrong),
             ", ".join(question_names),
+            ", ".join(OPTIONS),
         )
+    if "--yarn-health" in arguments and len(arguments) > 1:
+        return "--yarn-health takes nothing else, but got %s.\n" % " ".join(arguments)
     if names and "--accept" in arguments:
         return "--accept measures everything and takes no question, but got %s.\n" % ", ".join(names)
     return None
@@ -61,6 +66,8 @@ def main(arguments):
     except Fail as problem:
         write("%s\n" % problem, sys.stderr)
         return 1
+    if "--yarn-health" in arguments:
+        return yarn_health.main(host)
     run = Run(host) if "--accept" in arguments else None
     answers = []
     for answer in results(run, (), STEPS) if run else results(host, names):

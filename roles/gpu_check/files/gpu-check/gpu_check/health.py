@@ -143,7 +143,8 @@ def recovery_rows(host):
         except NotReported:
             raise reason
     good = ABSENT + ("No", "0")
-    return [[row[0], " and ".join(RESETS[at] for at in (0, 1) if row[1 + at] not in good) or "None"] for row in flags]
+    demands = [(row, " and ".join(RESETS[at] for at in (0, 1) if row[1 + at] not in good)) for row in flags]
+    return [[row[0], words or (row[1] if row[1] in ABSENT else "None")] for row, words in demands]
 
 
 @host_check

@@ -14,6 +14,9 @@ HARMLESS = ("IGNORE", "RESTART_APP")
 OF_PROGRAMS = (45, 109)
 NVLINK = range(144, 151)  # one code for events of every severity; the text has the word
 RECOVERY = 154  # its text says what the driver asks for now
+# Immediate actions without which the GPU computes nothing more; "contact support" and the workflows leave that open.
+GRAVE = ("RESET_GPU", "RESTART_BM", "RESTART_VM", "CHECK_MECHANICALS")
+LOADED = "NVRM: loading NVIDIA UNIX"  # what the driver prints when it is loaded (kernel-open/nvidia/nv.c)
 XID = r"NVRM: Xid \((.*?)\): (\d+)(.*)"
 # A switch's error is three lines: its text, "Severity …" and "Data {…" (github.com/NVIDIA/open-gpu-kernel-modules, src/common/nvswitch/kernel/error_nvswitch.c).
 SXID = r"SXid \((.*?)\): (\d+), (?!Severity \d|Data \{)(.*)"
@@ -104,6 +107,19 @@ def gpu_errors(output):
         if action != ["None"]:
             errors[False].append("Xid %d at %s (%s)" % (RECOVERY, bus, "".join(action)))
     return each_once(errors[False]), each_once(errors[True])
+
+
+def grave(output):
+    """Xids after the driver was loaded whose GPU requires a reset, a reboot or a hand."""
+    recent = (output or "")[max(0, (output or "").rfind(LOADED)) :]
+    rows = [(CATALOGUE.get(int(code), {}), int(code), bus) for bus, code, _ in re.findall(XID, recent)]
+    return each_once(
+        [
+            "Xid %d at %s (%s: %s)" % (code, bus, row["name"] or "unused", row["action"])
+            for row, code, bus in rows
+            if row.get("action") in GRAVE and code not in OF_PROGRAMS
+        ]
+    )
 
 
 def each_once(names):
