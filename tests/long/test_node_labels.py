@@ -56,7 +56,7 @@ class Operator:
         )
         store_task = {"yarn_labels": {"state": "stored", "store": labels["store"], **self.admin()}}
         request = {"conf_dir": str(self.conf), "services": ["resourcemanager"], "devices": "auto", "discovery": ""}
-        request |= {"isolation": {}, "labels": labels}
+        request |= {"isolation": {}, "labels": labels, "health": False}
         files = "{{ request | yarn_gpu_settings(false) }}" if state == "present" else {}
         settings = {"file_keys": {"component": "yarn_gpu", "files": files, "root": str(self.record.parents[1])}}
         restart = {"command": f"{self.cluster.directory}/restart"}
