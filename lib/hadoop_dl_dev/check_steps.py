@@ -39,6 +39,7 @@ SHELL_FOLDERS = ("scripts", ".ci", "demo", "lib", "roles", "molecule", "examples
 # Code for hosts, which have Python 2.7, or a Python 3 as old as RHEL 8's 3.6.
 HOST_CODE = ("plugins/modules", "plugins/module_utils", "roles", "examples")
 PYTHON3_HOST_CODE = (  # the mirror host
+    "plugins/module_utils/hadoop_dl_host/mirror_bundle.py",
     "plugins/module_utils/hadoop_dl_host/mirror_files.py",
     "plugins/module_utils/hadoop_dl_host/mirror_index.py",
     "plugins/module_utils/hadoop_dl_host/mirror_pages.py",
@@ -46,6 +47,7 @@ PYTHON3_HOST_CODE = (  # the mirror host
     "plugins/module_utils/hadoop_dl_host/mirror_served.py",
     "plugins/module_utils/hadoop_dl_host/package_sets.py",
     "plugins/modules/mirror_artifacts.py",
+    "plugins/modules/mirror_bundle.py",
     "plugins/modules/mirror_packages.py",
     "roles/mirror/files/mirror_server.py",
 )

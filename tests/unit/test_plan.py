@@ -149,6 +149,18 @@ def test_a_mirror_of_packages_alone_is_work_too():
     assert [needs(plan.make_plan([host], REPOSITORY), "mirror1") for host in hosts] == [["mirror"], []]
 
 
+def test_a_bundle_is_compared_by_each_run_that_names_it_and_leaves_no_difference():
+    def hosts(**variables: Any) -> list[plan_model.Host]:
+        return [make_host(), make_host("mirror1", ("mirror_host",), **variables)]
+
+    bundle = {"mirror_bundle": "/srv/mysite.bundle", "mirror_bundle_key": str(Path(__file__))}
+    first = plan.make_plan(hosts(**bundle), REPOSITORY)
+    assert needs(first, "mirror1") == ["mirror"]
+    for variables, work in ((bundle, ["mirror"]), ({}, [])):
+        later = [after(host, first) for host in hosts(**variables)]
+        assert needs(plan.make_plan(later, REPOSITORY), "mirror1") == work
+
+
 def test_apply_all_names_every_component_again():
     plan_ = plan.make_plan([make_host()], REPOSITORY)
     next_plan = plan.make_plan([after(make_host(apply="all"), plan_)], REPOSITORY)

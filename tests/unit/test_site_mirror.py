@@ -169,6 +169,26 @@ def test_a_plan_of_another_inventory_and_one_without_an_inventory_are_refused(si
     assert "--plan requires the inventory" in capsys.readouterr().err
 
 
+def test_a_bundle_requires_a_key_that_signs_it_and_everything_that_it_must_have(site, capsys):
+    target = site.root.parent / "site.bundle"
+    assert site.run("fetch", "--bundle", str(target)) == 1
+    assert "requires the inventory's mirror_bundle_key, a file on this machine" in capsys.readouterr().err
+    (site.root.parent / "bundle.asc").write_text("no key")
+    site.variables["mirror_bundle_key"] = "{{ inventory_dir }}/../bundle.asc"
+    assert site.run("fetch", "--bundle", str(target)) == 1
+    assert "mirror_bundle_key must be an OpenPGP public key" in capsys.readouterr().err
+    site.variables["tensorflow_build_source"] = {
+        **site.file("tf.bundle", b"x"),
+        "file": "{{ mirror_url }}/files/tf.bundle",
+    }
+    assert site.run("fetch", "--bundle", str(target)) == 1
+    assert "site.bundle was not written, because it would not be complete" in capsys.readouterr().err
+    assert list(site.root.parent.glob("site.bundle*")) == []
+    with pytest.raises(SystemExit):
+        site.run("verify", "--bundle", str(target))
+    assert "--bundle is an option of fetch" in capsys.readouterr().err
+
+
 def test_a_file_that_nothing_fetches_is_named_and_may_be_put_there(site, capsys):
     bundle = {**site.file("tf.bundle", b"bundle"), "file": "{{ mirror_url }}/files/tf.bundle"}
     site.variables["tensorflow_build_source"] = bundle

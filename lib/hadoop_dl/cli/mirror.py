@@ -1,11 +1,13 @@
 """The mirror on the controller: what stacks and inventories need, listed, fetched, verified and pruned. The work is in
 plugins/module_utils/hadoop_dl_host/mirror_files.py and mirror_index.py, because the same code runs on the mirror host.
 
-scripts/mirror list|fetch|verify|prune [STACK[:PYTHON] ...] [-i inventories/SITE ... [--plan FILE]] [--root DIR]
+scripts/mirror list|fetch|verify|prune [STACK[:PYTHON] ...] [-i inventories/SITE ... [--plan FILE]] [--root DIR] [--bundle FILE]
 
 With -i: the stacks that the inventory requests, its mirror_files and mirror_package_sets, and the stack of its engine image. No host is asked, so a stack
-is taken with all its Pythons. With --plan also the packages of driver, CUDA, cuDNN, NCCL and container runtime that the hosts of that plan get. The result is a directory that the role mirror takes as it is. Proxies and indexes for fetch are
-variables of its environment (https_proxy, SSL_CERT_FILE, PIP_INDEX_URL, MAVEN_CENTRAL_URL), not mirror_environment of the inventory.
+is taken with all its Pythons. With --plan also the packages of driver, CUDA, cuDNN, NCCL and container runtime that the hosts of that plan get. The
+result is a directory that the role mirror takes as it is; fetch --bundle also writes it as one file, which is signed with the secret key of
+mirror_bundle_key. Proxies and indexes for fetch are variables of its environment (https_proxy, SSL_CERT_FILE, PIP_INDEX_URL, MAVEN_CENTRAL_URL),
+not mirror_environment of the inventory.
 """
 
 import argparse
@@ -15,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ansible.module_utils.hadoop_dl_host import mirror_files, mirror_index, mirror_prune
+from ansible.module_utils.hadoop_dl_host import mirror_bundle, mirror_files, mirror_index, mirror_prune
 
 from hadoop_dl.cli import mirror_site
 from hadoop_dl.data.artifacts import kind, needed, source
@@ -30,6 +32,7 @@ from hadoop_dl.hosts.gpu_sets import PREFIX
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 MirrorError: type[Exception] = mirror_index.MirrorError
+BundleError: type[Exception] = mirror_bundle.BundleError
 Artifact = dict[str, Any]
 
 
@@ -141,8 +144,11 @@ def fetch_contents(contents: Contents, root: Path, index_url: str | None) -> lis
     ]
     for package_set in contents.sets:
         try:
-            reason = mirror_site.package_set(package_set, root)
-            fetched += [package_set["name"]] if reason else []
+            answer = mirror_site.package_set(package_set, root)
+            fetched += [package_set["name"]] if answer["reason"] else []
+            if answer["elsewhere"]:
+                elsewhere = ", ".join(answer["elsewhere"])
+                print(f"rpm/{package_set['name']} also requires what none of its repositories has: {elsewhere}.")
         except mirror_site.SiteError as error:
             failures.append(f"{error} Correct that, or let playbooks/mirror.yml make it on the mirror host.")
     if not failures:
@@ -151,10 +157,27 @@ def fetch_contents(contents: Contents, root: Path, index_url: str | None) -> lis
     return failures
 
 
+def write_bundle(contents: Contents, root: Path, bundle: Path, planned: bool) -> list[str]:
+    """Write everything into one file, signed with mirror_bundle_key."""
+    key = contents.site["bundle_key"]
+    if not key:
+        return [
+            "--bundle requires the inventory's mirror_bundle_key, a file on this machine with the public key that signs the bundle, but there is none. "
+            "Set it; no bundle was written."
+        ]
+    paths = mirror_bundle.paths_of(str(root), contents.artifacts, [entry["name"] for entry in contents.sets])
+    signer = mirror_bundle.pack(str(bundle), str(root), paths, key)
+    print(f"{bundle} has {len(paths)} files, signed with {signer}. Copy it to the mirror's host, then:")
+    print(f"  ansible-playbook -i INVENTORY playbooks/mirror.yml -e mirror_bundle=/PATH/{bundle.name}")
+    if not planned:
+        print("It does not have the GPU layer, which requires --plan.")
+    return []
+
+
 def verify_contents(contents: Contents, root: Path) -> list[str]:
     wrong = [f"{name}: {problem}" for name, problem in sorted(problems(contents.artifacts, root).items())]
     for package_set in contents.sets:
-        reason = mirror_site.package_set(package_set, root, check=True)
+        reason = mirror_site.package_set(package_set, root, check=True)["reason"]
         wrong += [f"rpm/{package_set['name']}: {reason}"] if reason else []
     if wrong:
         wrong.append(
@@ -196,6 +219,12 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
         short = ["-e"] if option == "--extra-vars" else []
         parser.add_argument(*short, option, action="append", default=[], metavar="X", help="as for ansible-playbook")
     parser.add_argument("--root", type=Path, default=REPOSITORY / ".cache" / "mirror", help="the mirror's directory")
+    parser.add_argument(
+        "--bundle",
+        type=Path,
+        metavar="FILE",
+        help="fetch: also write everything as one file, signed with mirror_bundle_key",
+    )
     parser.add_argument("--index-url", help="a PEP 503 or 691 index (default: PIP_INDEX_URL, then PyPI)")
     parser.add_argument(
         "--stacks", dest="site", type=Path, metavar="DIR", help="a site's own stacks, too: inventories/SITE/stacks"
@@ -209,6 +238,8 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
         parser.error("a stack or an inventory (-i) is required")
     if options.plan and not options.inventory:
         parser.error("--plan requires the inventory (-i) that it is of")
+    if options.bundle and (options.command != "fetch" or not options.inventory):
+        parser.error("--bundle is an option of fetch, and requires an inventory (-i)")
     options.ansible = [
         f"--{name.replace('_', '-')}={value}"
         for name in ("extra_vars", "vault_password_file", "vault_id")
@@ -230,11 +261,15 @@ def main(arguments: list[str] | None = None) -> int:
             list_contents(mirror_contents)
         elif options.command == "fetch":
             failures = fetch_contents(mirror_contents, options.root, options.index_url)
+            if options.bundle and failures:
+                failures.append(f"{options.bundle} was not written, because it would not be complete.")
+            elif options.bundle:
+                failures = write_bundle(mirror_contents, options.root, options.bundle, bool(options.plan))
         elif options.command == "verify":
             failures = verify_contents(mirror_contents, options.root)
         else:
             failures = prune_contents(mirror_contents, options.root)
-    except (StackError, MirrorError, mirror_site.SiteError) as error:
+    except (StackError, MirrorError, BundleError, mirror_site.SiteError) as error:
         failures = [str(error)]
     for failure in failures:
         print(failure, file=sys.stderr)

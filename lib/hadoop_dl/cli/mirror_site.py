@@ -43,8 +43,8 @@ def read(inventories: Sequence[str], options: Sequence[str], stacks: Sequence[st
     return contents
 
 
-def package_set(description: Json, root: Path, check: bool = False) -> str:
-    """Make the directory hold this set of packages, or with `check` only compare; why it was made. The module is the mirror host's."""
+def package_set(description: Json, root: Path, check: bool = False) -> Json:
+    """Make the directory hold this set of packages, or with `check` only compare; the module's answer. It is the mirror host's."""
     wanted = {name: description[name] for name in ("name", "packages", "repositories")}
     arguments = json.dumps({**wanted, "root": str(root.resolve())})
     output = run(
@@ -62,4 +62,4 @@ def package_set(description: Json, root: Path, check: bool = False) -> str:
     result: Json = json.loads(answer[2]) if answer else {"msg": output.strip()}
     if "reason" not in result:
         raise SiteError(f"The set {description['name']}: {result['msg']}")
-    return str(result["reason"])
+    return result

@@ -1,5 +1,6 @@
 """The contents of an inventory's mirror, as far as the inventory alone decides it: no host is read."""
 
+import contextlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,6 +26,7 @@ DECIDING = (
     "mirror_package_sets",
     "mirror_gpu_repositories",
     "mirror_gpu_key",
+    "mirror_bundle_key",
     "mirror_url",
     "cdsw_engine_stack",
     "cdsw_engine_python",
@@ -36,7 +38,7 @@ DECIDING = (
 class Contents:
     """environments: stack and Python, with the groups that ask for them. uses: artifacts of the mirror that inputs name.
 
-    hosts: of each system that the plan has packages for.
+    hosts: of each system that the plan has packages for. bundle_key: the text of mirror_bundle_key, if there is one.
     """
 
     environments: dict[tuple[str, str], list[str]] = field(default_factory=dict)
@@ -44,6 +46,7 @@ class Contents:
     uses: list[tuple[Json, str]] = field(default_factory=list)
     sets: list[Json] = field(default_factory=list)
     hosts: dict[str, list[str]] = field(default_factory=dict)
+    bundle_key: str = ""
     warnings: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
 
@@ -96,6 +99,8 @@ def contents(
     contents.problems = [*group_alike(problems), *([sets_problem] if sets_problem and not problems else [])]
     if not contents.problems:
         contents.sets = [with_keys(package_set, key_text, contents.problems) for package_set in contents.sets]
+        with contextlib.suppress(ValueError):
+            contents.bundle_key = key_text(mirror_values.get("mirror_bundle_key") or "")
         add_gpu_layer(contents, plan, [host.name for host in hosts], mirror_values, key_text)
     return contents
 

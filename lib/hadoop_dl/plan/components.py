@@ -19,7 +19,13 @@ class Mirror(Component):
     """Holds what the environments of all hosts need, and the site's sets of packages."""
 
     def has_work(self, case: Case) -> bool:
-        return bool(case.run.environments or case.host.variables.get("mirror_package_sets"))
+        inputs = ("mirror_package_sets", "mirror_bundle")
+        return bool(case.run.environments or any(case.host.variables.get(name) for name in inputs))
+
+    def compare(self, case: Case) -> Row | None:
+        """What a bundle has, only the mirror's host can compare."""
+        row, bundle = super().compare(case), case.host.variables.get("mirror_bundle")
+        return case.row(self.name, "to compare", str(bundle), "mirror_bundle") if bundle and row is None else row
 
     def deciders(self, case: Case) -> dict[str, str]:
         return {"stack": canonical([list(entry) for entry in case.run.environments]), "node": "{}"}

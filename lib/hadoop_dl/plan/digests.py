@@ -14,7 +14,7 @@ from hadoop_dl.plan import inputs
 from hadoop_dl.plan.model import Json
 
 # Inputs that decide whether a role runs, not what it installs.
-PERMISSION = re.compile(r"_(license_accepted|upgrade_allowed|restart_allowed|reload_allowed)$|_reboot_")
+PERMISSION = re.compile(r"_(license_accepted|upgrade_allowed|restart_allowed|reload_allowed)$|_reboot_|^mirror_bundle")
 # What roles do is also decided by an internal role and by the code of its filters.
 CUDA_SHARED = ("roles/_cuda_package", "lib/hadoop_dl/data/cuda_packages.py", "plugins/filter/cuda_packages.py")
 SHARED: dict[str, tuple[str, ...]] = {

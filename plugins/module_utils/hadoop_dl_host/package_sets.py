@@ -242,6 +242,7 @@ def open_repositories(repositories, work, draft):
     conf.cachedir, conf.persistdir, conf.logdir = (os.path.join(work, name) for name in ("cache", "persist", "log"))
     os.mkdir(conf.logdir)
     conf.module_platform_id = "platform:mirror"  # no streams: each repository has module_hotfixes
+    conf.substitutions["releasever"] = ""  # this machine's own; None, which libdnf refuses, if it is no RHEL
     if os.environ.get("SSL_CERT_FILE"):
         conf.sslcacert = os.environ["SSL_CERT_FILE"]
     for number, repository in enumerate(repositories):
