@@ -4,15 +4,19 @@ Also the health script of real NodeManagers, which reads what gpu-check's timer 
 """
 
 import getpass
+import json
 import os
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import ansible_programs
 import pytest
 import python_files
+import report_reader
 import yaml
+from ansible.module_utils.hadoop_dl_host import gpu_use as host_gpu_use
 from ansible.module_utils.hadoop_dl_host import yarn_cluster, yarn_nodes
 from ansible.module_utils.hadoop_dl_host.gpu_health import MINUTES, PATH
 from drain_operator import SETTINGS
@@ -21,9 +25,12 @@ from gpu_check_hosts import host as gpu_host
 from tfos_submit import shortage
 from tfos_submit.yarn import node_summary
 from waiting import until
-from yarn_processes import JOB, NAMES, NODES, Cluster, add
+from yarn_processes import JOB, NAMES, NODES, Cluster, Job, add
 
 from hadoop_dl.data import yarn_work
+from hadoop_dl.data.report_answers import asked_of
+from hadoop_dl.hosts import gpu_use
+from hadoop_dl.plan.model import host_of
 
 MODULES = ansible_programs.REPOSITORY / "plugins/modules"
 PLUGIN, GPU_HOST_INFO = (python_files.load(MODULES / f"{name}.py") for name in ("yarn_gpu_plugin", "gpu_host_info"))
@@ -72,6 +79,11 @@ class Gpus(Cluster):
         settings |= {f"yarn.scheduler.fair.{name}": value for name, value in fair.items()}
         add(self.conf("rm") / "yarn-site.xml", settings)
 
+    def holds(self, count: Path, containers: int, gpus: int) -> Job:
+        """A job that wants so many containers with so many GPUs each, and writes into that file how many it got."""
+        command = self.java(self.conf("rm"), *map(str, (JOB.with_name("GpuJob.java"), count, containers, gpus)))
+        return self.submit(count.name, command=command)
+
     def gpus(self) -> dict[str, int]:
         """What YARN has of each node."""
         rows = (self.ask("/nodes").get("nodes") or {}).get("node", [])
@@ -91,7 +103,7 @@ def test_the_fair_scheduler_gives_no_gpu_twice_with_either_policy(gpus, policy):
         cluster.is_fair(policy)
     with cluster.running():
         count = cluster.directory / "count"
-        cluster.submit("gpus", command=cluster.java(cluster.conf("rm"), str(JOB.with_name("GpuJob.java")), str(count)))
+        cluster.holds(count, 3, 2)
         until(
             lambda: count.exists() and int(count.read_text(encoding="utf-8") or 0) >= 2,
             120,
@@ -231,3 +243,63 @@ def test_a_sick_gpu_takes_its_host_out_of_yarn_until_it_is_repaired(gpus, image)
         comes("RUNNING", "an old answer throws no node out")
         answer.unlink()
         stays("RUNNING", "nor does a missing one")
+
+
+def process_of(job: Job) -> str:
+    """The number of the process in the job's container, whose working directory is the container's."""
+    for path in Path("/proc").glob("[0-9]*/comm"):
+        with suppress(OSError):  # it has ended
+            if path.read_text() == "sleep\n" and job.application in str((path.parent / "cwd").readlink()):
+                return path.parent.name
+    return ""
+
+
+@pytest.mark.parametrize("image", ["el9", "el7-hadoop31"])
+def test_the_report_tells_a_job_that_computes_from_one_that_only_holds_its_gpu(gpus, monkeypatch, image):
+    """Two jobs hold a GPU each. nvidia-smi names a process of one, which computes first and later not; YARN isolates no container."""
+    cluster = gpus(image=image)
+    smi = ansible_programs.REPOSITORY / "demo/gpu/files/nvidia-smi"
+    state = cluster.directory / "state.json"
+    (cluster.directory / "host").mkdir()
+    cluster.program("host/nvidia-smi", f'exec python3 {smi} "$@"\n')
+    monkeypatch.setenv("PATH", f"{cluster.directory}/host:{os.environ['PATH']}")
+    monkeypatch.setenv("NVIDIA_SMI_STAND_IN", str(state))
+
+    def computes(load: int, pid: str) -> None:
+        cards = [{"uuid": f"GPU-{n}", "bus_id": f"00000000:3B:00.{n}", "utilization.gpu": load * n} for n in range(2)]
+        content = {"driver": "535.104.05", "gpus": cards, "processes": [{"gpu_uuid": "GPU-1", "pid": pid}]}
+        state.write_text(json.dumps(content), encoding="utf-8")
+
+    def look(earlier: dict[str, int], now: int) -> dict[str, object]:
+        holders, problem = host_gpu_use.holders([str(cluster.conf("rm"))])
+        assert problem is None
+        nvidia = {"gpus": [], "listed": ["GPU"]}
+        busy = report_reader.use(nvidia, report_reader.health(nvidia, True)["results"])
+        hosts = [host_of("master1", ("masters",), {}, None), host_of("data1", ("data_nodes",), {}, None)]
+        hosts[1].variables.update(ansible_host=NODES["data1"])
+        answers = {"master1": asked_of({"holders": holders, "busy": []}), "data1": asked_of({"busy": busy})}
+        rows = gpu_use.applications(hosts, answers, earlier, now)
+        return {row["id"]: (row["gpus"], row["busy"], row["unseen"], row["idle_since"]) for row in rows}
+
+    try:
+        cluster.run("rm", "data1")
+        until(lambda: cluster.gpus().get("data1") == 2, 240, "YARN must start")
+        working, waiting = (cluster.holds(cluster.directory / name, 1, 1) for name in ("working", "waiting"))
+        for job in (working, waiting):
+            until(lambda job=job: process_of(job) != "", 120, f"{job.application} must have its container")
+        computes(97, process_of(working))
+        assert look({}, 0) == {
+            waiting.application: (1, 0, [], "1970-01-01T00:00:00Z"),
+            working.application: (1, 1, [], None),
+        }
+        computes(0, process_of(working))
+        since = {waiting.application: 0}
+        assert look(since, 3600) == {
+            waiting.application: (1, 0, [], "1970-01-01T00:00:00Z"),
+            working.application: (1, 0, [], "1970-01-01T01:00:00Z"),
+        }
+        (cluster.directory / "waiting").unlink()
+        until(lambda: waiting.state == "SUCCEEDED", 60, "it must end")
+        assert list(look(since, 7200)) == [working.application]
+    finally:
+        cluster.stop()
