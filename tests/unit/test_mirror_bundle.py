@@ -15,6 +15,9 @@ from killed_steps import killed
 
 from hadoop_dl_dev.demo import shell
 
+pytestmark = pytest.mark.skipif(
+    not (shutil.which("gpg") and shutil.which("gpg-agent")), reason="gpg signs bundles, and gnupg is not installed"
+)
 WHEEL, JAR, RPM = "wheels/six-1.16.0-py2.py3-none-any.whl", "files/spark.tgz", "rpm/gpu-el9/dkms-3.1.8-1.el9.noarch.rpm"
 FILES = {WHEEL: b"wheel", JAR: b"spark" * 1000, RPM: b"rpm", "rpm/gpu-el9/repodata/repomd.xml": b"<repomd/>"}
 SET = {"request": "1", "packages": {RPM.rpartition("/")[2]: hashlib.sha256(b"rpm").hexdigest()}, "elsewhere": []}
