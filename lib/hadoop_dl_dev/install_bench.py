@@ -44,9 +44,9 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
 
 
 @contextmanager
-def mirror(directory: Path) -> Iterator[str]:
+def mirror(directory: Path, port: int = 0) -> Iterator[str]:
     """A process of its own: on a host no thread of the mirror waits for the installer's interpreter lock."""
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(directory)))
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", port), partial(Quiet, directory=str(directory)))
     process = multiprocessing.get_context("fork").Process(target=server.serve_forever, daemon=True)
     process.start()
     try:

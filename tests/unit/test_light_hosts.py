@@ -1,0 +1,97 @@
+"""scripts/bench noop and first: what is left of hosts that are processes, their stack, and what is counted."""
+
+import hashlib
+import os
+import shlex
+import subprocess
+import sys
+import time
+import uuid
+from pathlib import Path
+
+import pytest
+
+from hadoop_dl.data import locks, stacks
+from hadoop_dl_dev import light_hosts, small_stack
+
+APART = "import sys; from hadoop_dl_dev import light_hosts; light_hosts.run_apart(['sh', '-c', sys.argv[1]])"
+COUNTED = """
+import subprocess, sys
+from hadoop_dl_dev import measurements
+code = "import time; block = b'x' * (100 << 20)\\nwhile time.process_time() < 1.5: pass"
+cost = measurements.of_programs(lambda: subprocess.run([sys.executable, "-c", code], check=True))
+print(cost.cpu, cost.memory)
+"""
+
+
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="mounts and namespaces require root")
+
+
+def running(mark: str) -> list[int]:
+    """Processes with this word in their command line."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            if entry.name.isdigit() and mark.encode() in (entry / "cmdline").read_bytes():
+                found.append(int(entry.name))
+        except OSError:
+            continue
+    return found
+
+
+def wait_until(number: int, mark: str) -> None:
+    end = time.monotonic() + 120
+    while len(running(mark)) != number and time.monotonic() < end:
+        time.sleep(0.05)
+    assert len(running(mark)) == number
+
+
+@as_root
+def test_processes_and_mounts_end_with_a_bench_that_is_killed(tmp_path):
+    mark = f"bench-{uuid.uuid4().hex}"
+    script = f"mount -t tmpfs tmpfs {tmp_path}; for i in 1 2 3; do (exec setsid perl -e sleep {mark} &); done; exec perl -e sleep {mark}"
+    parent = subprocess.Popen([sys.executable, "-c", APART, script])
+    wait_until(6, mark)  # four, and the two that started them
+    assert str(tmp_path) not in Path("/proc/self/mounts").read_text()
+    parent.kill()
+    parent.wait()
+    wait_until(0, mark)
+
+
+def test_the_next_start_deletes_what_a_killed_one_left(tmp_path, monkeypatch):
+    removed = []
+    monkeypatch.setattr(light_hosts, "BASE", tmp_path / "bench")
+    monkeypatch.setattr(light_hosts.nodes, "remove", removed.append)
+    (tmp_path / "bench" / "hosts" / "0" / "upper").mkdir(parents=True)
+    light_hosts.clean()
+    assert (list(tmp_path.iterdir()), removed) == ([], [light_hosts.CONTAINER])
+
+
+def test_a_host_has_an_address_of_its_own():
+    addresses = [light_hosts.address(number) for number in range(2000)]
+    assert len(set(addresses)) == 2000
+    assert all(max(map(int, address.split("."))) < 251 for address in addresses)
+
+
+def test_the_small_stack_has_every_project_and_the_digests_of_its_wheels(tmp_path, monkeypatch):
+    monkeypatch.setattr(small_stack, "fetch_artifacts", lambda *_: [])
+    small_stack.make(tmp_path / "stacks", tmp_path / "mirror")
+    text = (tmp_path / "stacks" / "locks" / f"{small_stack.NAME}.txt").read_text()
+    lock, base = locks.parse_lock(text, small_stack.NAME, "2.7"), stacks.load_stack(small_stack.BASE).lock()
+    assert [(entry.component, entry.project, entry.version) for entry in lock.entries] == [
+        (entry.component, entry.project, entry.version) for entry in base.entries
+    ]
+    changed = [entry for entry in lock.entries if entry not in base.entries]
+    assert {"tensorflow", "numpy"} <= {entry.project for entry in changed}
+    for entry in changed:
+        content = (tmp_path / "mirror" / "wheels" / entry.name).read_bytes()
+        assert (entry.sha256, entry.size) == (hashlib.sha256(content).hexdigest(), len(content))
+
+
+@as_root
+def test_the_cost_of_a_program_is_its_processor_time_and_its_memory():
+    command = [sys.executable, "-c", APART, shlex.join(["exec", sys.executable, "-c", COUNTED])]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    seconds, megabytes = map(float, done.stdout.split())
+    assert 1.4 < seconds < 4
+    assert 100 <= megabytes < 200
