@@ -69,7 +69,7 @@ def problems(**variables: Any) -> list[str]:
         ("mirror_port", 70000, "a whole number from 1024 to 65535"),
         ("mirror_port", 80, "a whole number from 1024 to 65535"),
         ("mirror_timeout", "-5", "a whole number from 1"),
-        ("pip_timeout", "an hour", "a whole number"),
+        ("tensorflow_timeout", "an hour", "a whole number"),
         ("mirror_url", "mirror01:8900", "an HTTP address"),
         ("mirror_url", "ftp://mirror01", "an HTTP address"),
         ("mirror_url", "http://user:secret@mirror01", "without a user or password"),

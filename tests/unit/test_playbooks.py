@@ -79,7 +79,7 @@ BEGINNINGS = [
 # A wrong value of each kind that every playbook refuses; the way back and the report refuse those of their own inputs.
 WRONG: dict[str, Any] = {
     "environment_root": "/opt",
-    "environment_timeout": "{{ nowhere }}",
+    "upgrade_controller_allowed": "{{ nowhere }}",
     "run_lock_takeover": "flase",
     "remove_parts": ["everything"],
     "environment_path": "/etc",
@@ -271,12 +271,12 @@ def test_values_that_no_file_of_settings_can_hold_are_refused_like_others(tmp_pa
         "mirror_url: '{{ 1 / 0 }}'\n"
         "spark_home: '{{ places[undefined_place] }}'\n"
         "verify_become: '{{ places }}'\n"
-        "pip_timeout: !vault |\n  $ANSIBLE_VAULT;1.1;AES256\n  6162\n",
+        "tensorflow_timeout: !vault |\n  $ANSIBLE_VAULT;1.1;AES256\n  6162\n",
         encoding="utf-8",
     )
     output = refusal(tmp_path)
     assert "6 problems found; no host was changed." in output
-    names = ("deeplearning_request", "cuda_runfiles", "mirror_url", "spark_home", "verify_become", "pip_timeout")
+    names = ("deeplearning_request", "cuda_runfiles", "mirror_url", "spark_home", "verify_become", "tensorflow_timeout")
     assert [name for name in names if f"build1: {name} " not in output] == []
     assert 'mirror_url cannot be evaluated: "division by zero"' in output
 

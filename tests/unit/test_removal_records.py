@@ -12,11 +12,7 @@ from ansible_programs import REPOSITORY, tasks_in
 REMOVING = ("file", "user", "group")
 PROGRAMS = re.compile(r"\b(rm|rmdir|userdel|groupdel)\b|uninstall")
 # Directories that playbooks set and that no site may set otherwise; what is removed below them has a name of this project.
-SET_BY_PLAYBOOKS = {
-    "tensorflowonspark_root",
-    "tensorflowonspark_directory",
-    "deeplearning_command_root",
-}
+SET_BY_PLAYBOOKS = {"tensorflowonspark_directory"}
 
 
 def removals(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
