@@ -274,7 +274,7 @@ def test_the_report_tells_a_job_that_computes_from_one_that_only_holds_its_gpu(g
         holders, problem = host_gpu_use.holders([str(cluster.conf("rm"))])
         assert problem is None
         nvidia = {"gpus": [], "listed": ["GPU"]}
-        busy = report_reader.use(nvidia, report_reader.health(nvidia, True)["results"])
+        busy = report_reader.use(report_reader.health(nvidia, True)["results"])
         hosts = [host_of("master1", ("masters",), {}, None), host_of("data1", ("data_nodes",), {}, None)]
         hosts[1].variables.update(ansible_host=NODES["data1"])
         answers = {"master1": asked_of({"holders": holders, "busy": []}), "data1": asked_of({"busy": busy})}

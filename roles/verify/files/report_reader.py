@@ -48,17 +48,13 @@ def health(nvidia, installed, machine=Host):
         return {"results": None, "problem": "gpu-check failed: %s" % lines[-1]}
 
 
-def use(nvidia, results, machine=Host):
-    """The applications that compute on this host's GPUs; None if nobody knows. results: of gpu-check."""
-    if not (nvidia["gpus"] or nvidia["listed"]):
-        return []
+def use(results, machine=Host):
+    """The applications that compute on this host's GPUs; None if it cannot tell, also if it shows no GPU. results: of gpu-check."""
     if "driver_runs" not in [result["name"] for result in results or () if result["outcome"] == "PASS"]:
         return None
     try:
         return processes.limited(lambda: gpu_use.busy(machine()), USE_TIMEOUT)
-    except (
-        Exception
-    ):  # gpu-check reports sick GPUs; a memory that hangs holds whoever reads the environment of its process
+    except Exception:  # gpu-check names sick GPUs; a memory that hangs holds who reads its process's environment
         return None
 
 
@@ -77,7 +73,7 @@ def main(names=(), asks_yarn=False):
         node = processes.limited(lambda: host_reader.read(names=names), host_reader.READ_TIMEOUT)
         gpu_health = health(node["nvidia"], os.path.exists(ETC + "/gpu-check.json"))
         answer = {"facts": node, "health": gpu_health, "times": host_reader.times()}
-        answer["busy"] = use(node["nvidia"], gpu_health["results"])
+        answer["busy"] = use(gpu_health["results"])
         answer["holders"], answer["yarn_problem"] = holders(node, names) if asks_yarn else (None, None)
     except processes.Late as late:
         answer = {"late": host_reader.LATE % late}
