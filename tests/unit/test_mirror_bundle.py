@@ -249,6 +249,21 @@ def test_without_the_secret_key_no_bundle_is_written(homes, tmp_path, monkeypatc
     assert not list(tmp_path.glob("mysite.*"))
 
 
+def test_a_bundle_whose_writing_is_killed_has_no_name_until_it_is_complete(homes, tmp_path, monkeypatch):
+    monkeypatch.setenv("GNUPGHOME", str(homes["ours"]))
+    root, target, number = filled(tmp_path / "carried"), tmp_path / "mysite.bundle", 1
+
+    def write() -> None:
+        mirror_bundle.pack(str(target), str(root), [WHEEL], key(homes))
+
+    while killed(write, number, ("rename",)):
+        assert not target.exists()
+        number += 1
+    assert number > 2
+    assert unpacked(target, tmp_path / "mirror", key(homes), [])["unpacked"] == [WHEEL]
+    assert [path.name for path in tmp_path.glob("mysite*")] == ["mysite.bundle"]
+
+
 def packages_of(shown: dict[str, bytes]) -> dict[str, bytes]:
     return {name: content for name, content in shown.items() if name.startswith("rpm/")}
 
