@@ -22,7 +22,7 @@ def boolean_inputs() -> set[str]:
     names = {"nvidia_license_accepted"}  # A site's own variable: the licence of four roles.
     for path in REPOSITORY.glob("roles/*/meta/argument_specs.yml"):
         for entry in yaml.safe_load(path.read_text(encoding="utf-8"))["argument_specs"].values():
-            names |= {name for name, spec in entry["options"].items() if spec.get("type") == "bool"}
+            names |= {name for name, spec in entry["options"].items() if spec["type"] == "bool"}
     return names
 
 
