@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 from hadoop_dl.data.compat import LOADER
-from hadoop_dl.plan import forms, gpu_stack, inputs
+from hadoop_dl.plan import forms, gpu_request, inputs
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 COLUMNS = ("variable", "type", "accepted", "default", "purpose")
@@ -31,7 +31,7 @@ def defaults(role: str) -> dict[str, Any]:
 def default(entry: forms.Input) -> str:
     if entry.name in inputs.playbook_values(REPOSITORY):
         return "set by the playbooks"
-    if entry.name in map(gpu_stack.variable, gpu_stack.ROLES):
+    if entry.name in map(gpu_request.variable, gpu_request.ROLES):
         return "what the stack decides"
     value = entry.spec.get("default") if not entry.role else defaults(entry.role).get(entry.name)
     if entry.spec.get("required"):

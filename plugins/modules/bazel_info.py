@@ -25,7 +25,7 @@ import pwd
 import re
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.hadoop_dl_host import bazel_versions, commands, processes
+from ansible.module_utils.hadoop_dl_host import bazel_versions, command_results, processes
 from ansible.module_utils.hadoop_dl_host.processes import which
 
 PROGRAMS = ("bash", "zip", "unzip", "which")
@@ -82,7 +82,7 @@ def main():
         supports_check_mode=True,
     )
     params = module.params
-    commands.use_environment(module)
+    command_results.use_environment(module)
     user = pwd.getpwuid(os.geteuid())
     home = os.environ.get("HOME") or user.pw_dir
     root = params["root"] or os.path.join(home, "bazel")

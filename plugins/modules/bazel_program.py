@@ -29,7 +29,7 @@ import os
 import shutil
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.hadoop_dl_host import bazel_versions, exchange, processes, room, whole_files
+from ansible.module_utils.hadoop_dl_host import atomic_files, bazel_versions, disk_space, processes, replaced_directory
 from ansible.module_utils.hadoop_dl_host.host_lock import HostLock, HostLocked, unless_checking
 
 
@@ -44,21 +44,21 @@ def put(place, program, mark):
     """
 
     def fill(new):
-        room.require(os.path.dirname(place), os.path.getsize(program), 4)
+        disk_space.require(os.path.dirname(place), os.path.getsize(program), 4)
         os.mkdir(os.path.join(new, "bin"), 0o755)
         target = os.path.join(new, bazel_versions.PROGRAM)
         shutil.copyfile(program, target)
         os.chmod(target, 0o755)  # noqa: S103 (every user builds with it)
-        whole_files.sync_path(target)
-        mark["program"] = whole_files.sha256_of(target)
+        atomic_files.sync_path(target)
+        mark["program"] = atomic_files.sha256_of(target)
         write_mark(new, dict(mark, program=""))
 
-    exchange.build(place, hidden(place) + ".old", fill)
+    replaced_directory.build(place, hidden(place) + ".old", fill)
     write_mark(place, mark)
 
 
 def write_mark(place, mark):
-    whole_files.write_json(os.path.join(place, bazel_versions.MARK), mark)
+    atomic_files.write_json(os.path.join(place, bazel_versions.MARK), mark)
 
 
 def hidden(place):
@@ -73,7 +73,7 @@ def full_name(package):
 def remove(params, place, checking):
     managed = bazel_versions.read_mark(place) is not None
     if not checking:
-        exchange.recover(place, hidden(place) + ".old")
+        replaced_directory.recover(place, hidden(place) + ".old")
         if managed:
             shutil.rmtree(place)
     return managed
@@ -81,12 +81,12 @@ def remove(params, place, checking):
 
 def begin(params, place, checking):
     if not checking:
-        exchange.recover(place, hidden(place) + ".old")
+        replaced_directory.recover(place, hidden(place) + ".old")
     if os.path.lexists(place):
         return False
     if not checking:
         mark = {"source": params["source"], "sha256": "", "package": params["package"], "program": ""}
-        exchange.build(place, hidden(place) + ".old", lambda new: write_mark(new, mark))
+        replaced_directory.build(place, hidden(place) + ".old", lambda new: write_mark(new, mark))
     return True
 
 
@@ -128,7 +128,7 @@ def main():
     except (Refused, HostLocked) as problem:
         module.fail_json(msg=str(problem))
     except (IOError, OSError) as error:
-        module.fail_json(msg=room.explained(error, module.params["root"]))
+        module.fail_json(msg=disk_space.explained(error, module.params["root"]))
     module.exit_json(changed=changed, path=path)
 
 

@@ -18,7 +18,7 @@ import json
 import os
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.hadoop_dl_host import host_system, host_workbench, processes
+from ansible.module_utils.hadoop_dl_host import host_cdsw, host_system, processes
 
 SECONDS = 30  # a daemon that does not answer must not hold the run
 FORMAT = '{"runtimes": {{json .Runtimes}}, "volume_drivers": {{json .Plugins.Volume}}}'
@@ -54,11 +54,11 @@ def main():
     info = {
         "docker": docker(),
         "manager": (manager or [""])[0],
-        "packages": host_workbench.packages(system, host_workbench.RUNTIMES),
+        "packages": host_cdsw.packages(system, host_cdsw.RUNTIMES),
         "driver": system.driver_library() or "",
         "running": system.loaded_driver()[1] or "",
-        "drivers": [os.path.basename(path) for path in system.glob(host_workbench.DRIVERS + "/[0-9]*")],
-        "same_file_system": library is None or device(library) == device(host_workbench.DRIVERS),
+        "drivers": [os.path.basename(path) for path in system.glob(host_cdsw.DRIVERS + "/[0-9]*")],
+        "same_file_system": library is None or device(library) == device(host_cdsw.DRIVERS),
     }
     module.exit_json(changed=False, container_runtime_info=info)
 

@@ -27,7 +27,7 @@ import json
 import os
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.hadoop_dl_host import background, environment_tree, processes, whole_files
+from ansible.module_utils.hadoop_dl_host import atomic_files, background, environment_tree, processes
 from ansible.module_utils.hadoop_dl_host.host_lock import HostLock, is_held
 
 STATUS = "status.json"
@@ -36,7 +36,7 @@ SETTLING = 10  # seconds for who asks at the same moment to release the lock
 
 
 def write(directory, **status):
-    whole_files.write_whole(os.path.join(directory, STATUS), json.dumps(status).encode("utf-8"))
+    atomic_files.write_whole(os.path.join(directory, STATUS), json.dumps(status).encode("utf-8"))
 
 
 def read(directory):

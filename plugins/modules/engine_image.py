@@ -53,12 +53,12 @@ import shutil
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.hadoop_dl_host import (
+    atomic_files,
+    disk_space,
     engine_docker,
     environment_packages,
     mirror_source,
-    room,
     source_wheels,
-    whole_files,
 )
 from ansible.module_utils.hadoop_dl_host.engine_docker import Docker, Refused, answered
 from ansible.module_utils.hadoop_dl_host.host_lock import HostLock, HostLocked, unless_checking
@@ -84,8 +84,8 @@ def read(path):
 
 
 def write(path, content):
-    whole_files.make_directory(os.path.dirname(path))
-    whole_files.write_json(path, content)
+    atomic_files.make_directory(os.path.dirname(path))
+    atomic_files.write_json(path, content)
 
 
 class Images(object):
@@ -141,10 +141,12 @@ class Images(object):
         return ([row for row in self.record["images"] if row["image"] == image] or [None])[0]
 
     def require_room(self, root):
-        size = self.wanted["megabytes"] * room.MB * ROOM
-        problem = room.shortage(root, size, 1000) or room.shortage(os.path.dirname(self.place), size // ROOM, 1000)
+        size = self.wanted["megabytes"] * disk_space.MB * ROOM
+        problem = disk_space.shortage(root, size, 1000) or disk_space.shortage(
+            os.path.dirname(self.place), size // ROOM, 1000
+        )
         if not problem and self.wanted["archives"]:
-            problem = room.shortage(self.wanted["archives"], size + self.base["size"], 10)
+            problem = disk_space.shortage(self.wanted["archives"], size + self.base["size"], 10)
         if problem:
             raise Refused("%s Free some space, and run this again" % problem)
 
@@ -263,14 +265,14 @@ class Images(object):
         if entry is not None and self.archived(entry):
             return dict((key, entry[key]) for key in ("archive", "archive_size", "archive_sha256"))
         directory = self.wanted["archives"]
-        whole_files.make_directory(directory)
+        atomic_files.make_directory(directory)
         path = os.path.join(directory, image.rpartition("/")[2].replace(":", "-") + ".tar")
         draft = path + ".draft"
         try:
             self.docker.save(image, draft, self.wanted["timeout"])
-            digest = whole_files.sha256_of(draft)
+            digest = atomic_files.sha256_of(draft)
             os.chmod(draft, 0o644)
-            whole_files.write_whole(path + ".sha256", ("%s  %s\n" % (digest, os.path.basename(path))).encode("utf-8"))
+            atomic_files.write_whole(path + ".sha256", ("%s  %s\n" % (digest, os.path.basename(path))).encode("utf-8"))
             os.rename(draft, path)
         finally:
             if os.path.exists(draft):
@@ -328,7 +330,9 @@ def run(module, params, lock):
         answer = (present if params["state"] == "present" else absent)(images, params)
     except (Refused, IOError, OSError) as problem:
         stays = "%s is still active" % images.before if images.before else "No image of this project is active"
-        module.fail_json(msg="%s. %s." % (room.explained(problem, os.path.dirname(images.place)).rstrip("."), stays))
+        module.fail_json(
+            msg="%s. %s." % (disk_space.explained(problem, os.path.dirname(images.place)).rstrip("."), stays)
+        )
     difference = {"before": images.before + "\n", "after": answer["image"] + "\n"}
     module.exit_json(
         diff=dict(difference, before_header="active engine image", after_header="active engine image"), **answer

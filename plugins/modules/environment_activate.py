@@ -53,11 +53,11 @@ import shutil
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.hadoop_dl_host import (
+    atomic_files,
+    disk_space,
     environment_imports,
     environment_tree,
     own_entries,
-    room,
-    whole_files,
     yarn_cluster,
 )
 from ansible.module_utils.hadoop_dl_host import environment_names as names
@@ -76,7 +76,7 @@ def replace_link(path, target):
         os.unlink(draft)
     os.symlink(target, draft)
     os.rename(draft, path)
-    whole_files.sync_path(os.path.dirname(path))
+    atomic_files.sync_path(os.path.dirname(path))
 
 
 def old_environments(root, keep, active, previous, spared=()):
@@ -140,7 +140,7 @@ def check(path):
 
 def check_writable(root, path):
     """Write and remove a file in each directory of the switch. On a full disk the switch has the reserve."""
-    reserved = room.keep_reserve(root)
+    reserved = disk_space.keep_reserve(root)
     client, etc = path + names.CLIENT, os.path.join(root, "etc")
     for directory in (root, os.path.dirname(path), os.path.dirname(packages.state_file(path, ACTIVATED)), client, etc):
         probe = os.path.join(directory, own_entries.PROBE)
@@ -148,10 +148,10 @@ def check_writable(root, path):
             if os.path.isdir(directory):  # others are made by the switch, below one that is asked
                 if os.path.lexists(probe):
                     os.unlink(probe)  # of a run that was killed
-                whole_files.write_whole(probe, os.urandom(PROBE), draft=probe)
+                atomic_files.write_whole(probe, os.urandom(PROBE), draft=probe)
                 os.unlink(probe)
         except (IOError, OSError) as error:
-            if error.errno not in room.FULL or not reserved:
+            if error.errno not in disk_space.FULL or not reserved:
                 raise
 
 
@@ -165,7 +165,7 @@ def switch(root, path, before):
     try:
         if activation is None or (before != target and numbers[name] < number):  # else a killed run has written it
             record = {"number": max(number, numbers[name]), "before": numbers[name]}
-            whole_files.write_json(packages.state_file(path, ACTIVATED), record)
+            atomic_files.write_json(packages.state_file(path, ACTIVATED), record)
         if current_of(root) != target:
             replace_link(os.path.join(root, "current"), target)
         return connect_client(root, path) or activation is None
@@ -185,11 +185,11 @@ def revert(root, path, before):
         for link in glob.glob(os.path.join(root, "etc", "*")):
             if os.path.islink(link) and "current" in os.readlink(link).split(os.sep):
                 os.unlink(link)
-        whole_files.sync_path(root)
+        atomic_files.sync_path(root)
     state = packages.state_file(path, ACTIVATED)
     record = environment_tree.read_json(state) or {}
     if "before" in record:
-        whole_files.write_json(state, {"number": record["before"]})
+        atomic_files.write_json(state, {"number": record["before"]})
 
 
 def go_back(module, root, path):
@@ -202,7 +202,7 @@ def go_back(module, root, path):
         with HostLock("going back from %s" % os.path.basename(path), module.params["timeout"], root):
             if old_target:
                 check(os.path.join(root, old_target))
-            room.with_reserve(root, lambda: revert(root, path, old_target))
+            disk_space.with_reserve(root, lambda: revert(root, path, old_target))
     return dict(answer, changed=True)
 
 
@@ -257,9 +257,9 @@ def work(module):
     with HostLock("activating %s" % name, module.params["timeout"], root):
         check(path)
         names.remove_leftovers(os.path.join(root, "envs"))
-        changed = room.with_reserve(root, lambda: switch(root, path, old_target))
+        changed = disk_space.with_reserve(root, lambda: switch(root, path, old_target))
         result["removed"], result["spared"] = remove_old(root, path, previous, module.params)
-        room.keep_reserve(root)
+        disk_space.keep_reserve(root)
     result["changed"] = result["activated"] or changed or bool(result["removed"])
     return result
 

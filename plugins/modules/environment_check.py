@@ -25,7 +25,7 @@ added: {description: Files that were added since the seal; they are left alone, 
 """
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.hadoop_dl_host import environment_bytes, environment_tree, whole_files
+from ansible.module_utils.hadoop_dl_host import atomic_files, environment_bytes, environment_tree
 from ansible.module_utils.hadoop_dl_host import environment_names as names
 from ansible.module_utils.hadoop_dl_host import environment_packages as packages
 from ansible.module_utils.hadoop_dl_host.environment_packages import Refused
@@ -41,7 +41,7 @@ def work(module):
     if problem is None:
         return {"changed": False, "added": added}
     if not seal_problem and not module.check_mode:
-        whole_files.write_json(packages.state_file(tree, environment_tree.DAMAGED), {"problem": problem})
+        atomic_files.write_json(packages.state_file(tree, environment_tree.DAMAGED), {"problem": problem})
     raise Refused("%s is not what was installed: %s. Build it again: ansible-playbook site.yml" % (path, problem))
 
 

@@ -25,8 +25,8 @@ import hashlib
 import os
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.hadoop_dl_host import atomic_files, disk_space, environment_tree, recorded_files
 from ansible.module_utils.hadoop_dl_host import environment_packages as packages
-from ansible.module_utils.hadoop_dl_host import environment_tree, recorded_files, room, whole_files
 from ansible.module_utils.hadoop_dl_host.environment_history import current_of
 from ansible.module_utils.hadoop_dl_host.host_lock import HostLock
 
@@ -75,7 +75,7 @@ def ledger_text(path, receipt):
     """The receipt beside the rows that the ledger has now: they tell what is on the host, whichever environment is active."""
     rows = (environment_tree.read_json(path) or {}).get("rows")
     content = dict((key, value) for key, value in receipt.items() if key != "rows")
-    return whole_files.json_text(dict(content, rows=rows) if rows else content)
+    return atomic_files.json_text(dict(content, rows=rows) if rows else content)
 
 
 def outdated(root, records):
@@ -100,15 +100,15 @@ def work(module):
     path = packages.state_file(tree, NAME)
     if module.params["state"] == "kept":
         records = recorded(root)
-        components, changes = sorted(records), [(path, whole_files.json_text(records))]
+        components, changes = sorted(records), [(path, atomic_files.json_text(records))]
         changes = [(file, text) for file, text in changes if content(file) != text]
     else:
         components, changes = outdated(root, environment_tree.read_json(path) or {})
     if changes and not module.check_mode:
         with HostLock("the records of %s" % os.path.basename(tree), module.params["timeout"], root):
             for file, text in changes:
-                room.with_reserve(
-                    root, lambda file=file, text=text: whole_files.write_whole(file, text.encode("utf-8"))
+                disk_space.with_reserve(
+                    root, lambda file=file, text=text: atomic_files.write_whole(file, text.encode("utf-8"))
                 )
     return dict(answer, changed=bool(changes), components=components)
 

@@ -9,7 +9,7 @@ short_description: Verify and seal an environment
 description:
   - Verified is that every component of the lock is complete, that every file is one that the verified wheels promised and has its sha256, that there is no other
     file (bytecode of a promised source excepted), and that the imports work, each in a process of its own, as a user number that no account has and
-    without a network (hadoop_dl_host/confinement.py), because nobody here knows who built the wheels.
+    without a network (hadoop_dl_host/sandbox_cell.py), because nobody here knows who built the wheels.
   - Then the sha256 of all files is written down, everything is synced to disk, C(.deeplearning/sealed.json) is written, and the environment's path points to the
     tree. Nothing becomes active; that is C(environment_activate).
   - A tree that fails is not used; the next run builds another one.
@@ -49,11 +49,11 @@ import signal
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.hadoop_dl_host import (
-    confinement,
+    atomic_files,
     environment_bytes,
     environment_imports,
     environment_tree,
-    whole_files,
+    sandbox_cell,
 )
 from ansible.module_utils.hadoop_dl_host import environment_build as build
 from ansible.module_utils.hadoop_dl_host import environment_names as names
@@ -139,7 +139,7 @@ def import_problems(environment, modules, timeout):
     try:
         with environment_imports.runner(environment) as run:
             problems = [import_problem(run, environment, name, timeout) for name in modules]
-    except confinement.NotConfined as problem:
+    except sandbox_cell.NotConfined as problem:
         return [str(problem)]
     return [problem for problem in problems if problem]
 
@@ -148,8 +148,8 @@ def seal(tree, stack, digest, files):
     """Write down all files and, when everything is on the disk, that the tree is sealed."""
     manifest = environment_bytes.manifest(files)
     lines = environment_tree.lines(tree)
-    whole_files.write_whole(packages.state_file(tree, "files.txt"), manifest)
-    whole_files.write_whole(packages.state_file(tree, "tree.txt"), b"\n".join(lines))
+    atomic_files.write_whole(packages.state_file(tree, "files.txt"), manifest)
+    atomic_files.write_whole(packages.state_file(tree, "tree.txt"), b"\n".join(lines))
     client = packages.state_file(tree, "client")  # Spark's and Hadoop's settings, which are not part of the tree
     if not os.path.islink(client):
         os.symlink(os.path.join("..", "..", "%s-%s%s" % (stack, digest, names.CLIENT)), client)
@@ -162,7 +162,7 @@ def seal(tree, stack, digest, files):
     seal["contents_sha256"] = hashlib.sha256(bare).hexdigest()
     seal["lock_sha256"] = (build.marker(tree, "tensorflow") or {}).get("lock_sha256")
     seal["python"] = (build.marker(tree, "made") or {}).get("build", {}).get("version")
-    whole_files.write_json(packages.state_file(tree, "sealed.json"), seal)
+    atomic_files.write_json(packages.state_file(tree, "sealed.json"), seal)
 
 
 def shortened(problems):
@@ -178,7 +178,7 @@ def verify(path, tree, parameters):
     if not problems:
         problems, files = file_problems(tree)
         if problems:  # never continued, or the same refusal would come for ever
-            whole_files.write_whole(packages.state_file(tree, build.FAILED), b"")
+            atomic_files.write_whole(packages.state_file(tree, build.FAILED), b"")
             advice = "Run the playbook again: it builds the environment again."
         else:
             problems = import_problems(tree, parameters["imports"], parameters["timeout"])
@@ -201,7 +201,7 @@ def keep_activation(path, tree):
     records = [record for record in activations if record]
     if records:
         last = max(records, key=lambda record: record.get("number", 0))
-        whole_files.write_json(packages.state_file(tree, ACTIVATED), last)
+        atomic_files.write_json(packages.state_file(tree, ACTIVATED), last)
 
 
 def work(module):

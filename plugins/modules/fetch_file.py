@@ -27,7 +27,7 @@ sha256: {description: "The sha256 of what the server delivered, if it is another
 import os
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.hadoop_dl_host import downloads, whole_files
+from ansible.module_utils.hadoop_dl_host import atomic_files, downloads
 
 
 def main():
@@ -47,7 +47,7 @@ def main():
     params = module.params
     path, mode = params["path"], int(params["permissions"], 8)
     try:
-        if os.path.isfile(path) and whole_files.sha256_of(path) == params["sha256"]:
+        if os.path.isfile(path) and atomic_files.sha256_of(path) == params["sha256"]:
             changed = os.stat(path).st_mode & 0o7777 != mode
             if changed and not module.check_mode:
                 os.chmod(path, mode)

@@ -34,7 +34,7 @@ files: {description: Files that have keys of this component, type: list, returne
 import os
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.hadoop_dl_host import whole_files
+from ansible.module_utils.hadoop_dl_host import atomic_files
 from ansible.module_utils.hadoop_dl_host.hadoop_files import Unusable
 from ansible.module_utils.hadoop_dl_host.host_lock import HostLock, HostLocked, unless_checking
 from ansible.module_utils.hadoop_dl_host.key_changes import Change, Differs, settled
@@ -43,7 +43,7 @@ from ansible.module_utils.hadoop_dl_host.ledger import Ledger, Unreadable
 
 def read(path):
     """The file's bytes; None if it does not exist."""
-    with whole_files.as_keeper(path):
+    with atomic_files.as_keeper(path):
         if not os.path.exists(path):
             return None
         with open(path, "rb") as handle:
@@ -52,13 +52,13 @@ def read(path):
 
 def write(path, data):
     """A link, as /etc/alternatives has them, stays one."""
-    with whole_files.as_keeper(path):
+    with atomic_files.as_keeper(path):
         place = os.path.realpath(path)
         if data is None:
             os.unlink(place)
             return
-        whole_files.make_directory(os.path.dirname(place))
-        whole_files.write_whole(place, data, **(whole_files.access_of(place) if os.path.exists(place) else {}))
+        atomic_files.make_directory(os.path.dirname(place))
+        atomic_files.write_whole(place, data, **(atomic_files.access_of(place) if os.path.exists(place) else {}))
 
 
 def change(module, params, ledger):

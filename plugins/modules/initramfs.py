@@ -22,7 +22,7 @@ import os
 import re
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.hadoop_dl_host import processes, whole_files
+from ansible.module_utils.hadoop_dl_host import atomic_files, processes
 
 IMAGE = "/boot/initramfs-%s.img"
 LIMIT = 1800  # seconds for one program; an image takes about a minute
@@ -58,9 +58,9 @@ class Images(object):
                     "place. Look for add_drivers or force_drivers in /etc/dracut.conf.d."
                     % (release, self.forbidden, self.forbidden)
                 )
-            whole_files.sync_path(fresh)  # after a power failure the host must boot with it
+            atomic_files.sync_path(fresh)  # after a power failure the host must boot with it
             os.rename(fresh, path)
-            whole_files.sync_path(directory)
+            atomic_files.sync_path(directory)
         finally:
             if os.path.exists(fresh):
                 os.remove(fresh)

@@ -34,7 +34,7 @@ stderr: {description: "Its error output, and the sentence if it was ended or can
 import os
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.hadoop_dl_host import commands, processes
+from ansible.module_utils.hadoop_dl_host import command_results, processes
 
 
 def main():
@@ -61,7 +61,7 @@ def main():
         answer = processes.run(params["argv"], params["timeout"], user=params["user"])
     except KeyError:
         module.fail_json(msg="user must be an account of this host, but is %s. Nothing was run" % params["user"])
-    commands.end_with_answer(module, params["argv"], answer, seconds=round(processes.clock() - start, 1))
+    command_results.end_with_answer(module, params["argv"], answer, seconds=round(processes.clock() - start, 1))
 
 
 if __name__ == "__main__":

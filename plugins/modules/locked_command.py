@@ -36,7 +36,7 @@ stderr: {description: Its error output, type: str, returned: when it ran}
 import os
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.hadoop_dl_host import commands, processes, retreat
+from ansible.module_utils.hadoop_dl_host import command_results, processes, sandbox_user
 from ansible.module_utils.hadoop_dl_host.host_lock import HostLock, HostLocked
 
 
@@ -44,13 +44,13 @@ def secluded(module):
     """How the program leaves the user's rights; what the kernel refuses is a warning."""
     params = module.params
     names = [os.environ.get(name, "") for name in ("PATH", "JAVA_HOME", "CXX")]
-    read = retreat.named_in_homes(names + [str(value) for value in params["environment"].values()])
-    prepare = retreat.Retreat(params["root"], read)
+    read = sandbox_user.named_in_homes(names + [str(value) for value in params["environment"].values()])
+    prepare = sandbox_user.UserSandbox(params["root"], read)
     refusal = prepare.refusal()
     if not refusal:
         return prepare
     module.warn("%s The network and the files of the user were open to it: %s." % (refusal, params["purpose"]))
-    return retreat.WithoutSudo()
+    return sandbox_user.WithoutSudo()
 
 
 def main():
@@ -69,7 +69,7 @@ def main():
         supports_check_mode=True,
     )
     params = module.params
-    commands.use_environment(module)
+    command_results.use_environment(module)
     if params["removes"] and not os.path.exists(params["removes"]):
         module.exit_json(changed=False, cmd=params["argv"])
     if module.check_mode:
@@ -84,7 +84,7 @@ def main():
         module.fail_json(msg=str(problem), cmd=params["argv"])
     except (IOError, OSError) as error:
         module.fail_json(msg="%s must be writable for the lock, but: %s" % (params["root"], error), cmd=params["argv"])
-    commands.end_with_answer(module, params["argv"], answer)
+    command_results.end_with_answer(module, params["argv"], answer)
 
 
 if __name__ == "__main__":

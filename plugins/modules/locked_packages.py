@@ -44,9 +44,9 @@ repaired: {description: Why the sealed tree is being replaced, type: str, return
 import os
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.hadoop_dl_host import atomic_files, environment_tree
 from ansible.module_utils.hadoop_dl_host import environment_names as names
 from ansible.module_utils.hadoop_dl_host import environment_packages as packages
-from ansible.module_utils.hadoop_dl_host import environment_tree, whole_files
 from ansible.module_utils.hadoop_dl_host.environment_build import Component
 from ansible.module_utils.hadoop_dl_host.host_lock import HostLock
 
@@ -76,7 +76,7 @@ def work(module):
     parent = os.path.dirname(component.environment)
     purpose = "%s into %s" % (component.name, os.path.basename(component.environment))
     with HostLock(purpose, component.timeout, os.path.dirname(parent)) as lock:
-        whole_files.make_directory(parent)
+        atomic_files.make_directory(parent)
         reason = component.needs()  # another run may have done it meanwhile
         if reason is None:
             return {"changed": False, "packages": component.packages(), "tree": component.tree}

@@ -37,7 +37,7 @@ elsewhere: {description: What the packages require that none of these repositori
 import os
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.hadoop_dl_host import exchange, mirror_index, package_sets, processes
+from ansible.module_utils.hadoop_dl_host import mirror_index, package_sets, processes, replaced_directory
 
 GRACE = 60  # seconds beside the limit, for programs that have one of their own
 
@@ -48,10 +48,10 @@ def work(module):
     reason = maker.reason()
     result = {"changed": bool(reason), "reason": reason}
     old_packages = sorted(package_sets.record_of(maker.place).get("packages", {}))
-    if not reason and exchange.is_left(maker.old):
+    if not reason and replaced_directory.is_left(maker.old):
         result["changed"] = True
         if not module.check_mode:
-            exchange.recover(maker.place, maker.old)
+            replaced_directory.recover(maker.place, maker.old)
     if reason and not module.check_mode:
         made(maker, params["timeout"])
     record = package_sets.record_of(maker.place)

@@ -46,12 +46,12 @@ import pwd
 import shutil
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.hadoop_dl_host import empty_directories, processes, room, whole_files
+from ansible.module_utils.hadoop_dl_host import atomic_files, disk_space, empty_directories, processes
 from ansible.module_utils.hadoop_dl_host.host_lock import HostLock, HostLocked, unless_checking
 from ansible.module_utils.hadoop_dl_host.ledger import Ledger, Unreadable
 
 UNITS = "/systemd/system"
-DIRECTORIES = ("bin", "downloads", "envs", "etc", "jars", "spark", "state", room.RESERVE)
+DIRECTORIES = ("bin", "downloads", "envs", "etc", "jars", "spark", "state", disk_space.RESERVE)
 SECONDS = 120  # for systemd and userdel
 
 
@@ -163,7 +163,7 @@ def work(module, component, root):
             ledger.write(old_rows + rows)  # before the changes: whatever kills this run, the next one continues
         undo(old_rows[::-1], root)
         for path in paths:
-            whole_files.make_directory(os.path.dirname(path))
+            atomic_files.make_directory(os.path.dirname(path))
         for row in links:
             os.symlink(row["link"], row["path"])
         if leaves:

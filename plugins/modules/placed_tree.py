@@ -35,7 +35,14 @@ import os
 import re
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.hadoop_dl_host import downloads, earlier_records, exchange, processes, room, whole_files
+from ansible.module_utils.hadoop_dl_host import (
+    atomic_files,
+    disk_space,
+    downloads,
+    earlier_records,
+    processes,
+    replaced_directory,
+)
 from ansible.module_utils.hadoop_dl_host.environment_tree import read_json
 from ansible.module_utils.hadoop_dl_host.host_lock import HostLock, HostLocked
 
@@ -64,10 +71,10 @@ def summary(path):
 
 def tidy(path):
     """Finish or undo what a killed run, or an older version, left. The caller must hold the lock."""
-    exchange.recover(path, path + OLD)
+    replaced_directory.recover(path, path + OLD)
     mark = earlier_records.archive_mark(path)
     if mark and not os.path.exists(os.path.join(path, MARK)):
-        whole_files.write_json(os.path.join(path, MARK), mark)
+        atomic_files.write_json(os.path.join(path, MARK), mark)
     earlier_records.remove_archive_mark(path)
 
 
@@ -84,9 +91,9 @@ def arrange(new, parts):
     """Move the parts to their places, and remove the rest."""
     for source, target in parts.items():
         if os.path.isdir(os.path.join(new, UNPACKED, source)):
-            whole_files.make_directory(os.path.dirname(os.path.join(new, target)))
+            atomic_files.make_directory(os.path.dirname(os.path.join(new, target)))
             os.rename(os.path.join(new, UNPACKED, source), os.path.join(new, target))
-    exchange.discard(os.path.join(new, UNPACKED))
+    replaced_directory.discard(os.path.join(new, UNPACKED))
 
 
 def unpack(archive, path, sha256, run, must_contain=(), parts=None):
@@ -94,7 +101,7 @@ def unpack(archive, path, sha256, run, must_contain=(), parts=None):
 
     def fill(new):
         directory = os.path.join(new, UNPACKED) if parts else new
-        whole_files.make_directory(directory)
+        atomic_files.make_directory(directory)
         argv = ["tar", "--extract", "--file", archive, "--directory", directory, "--strip-components=1"]
         status, output, error = run(argv + ["--no-same-owner", "--no-same-permissions"])
         program = re.search(r"(\S+): Cannot exec", error)
@@ -107,15 +114,15 @@ def unpack(archive, path, sha256, run, must_contain=(), parts=None):
         check_content(new, must_contain)
         if os.path.isdir(os.path.join(new, "lib")) and not os.path.lexists(os.path.join(new, "lib64")):
             os.symlink("lib", os.path.join(new, "lib64"))
-        whole_files.sync_tree(new)
-        whole_files.write_json(os.path.join(new, MARK), dict(summary(new), sha256=sha256))
+        atomic_files.sync_tree(new)
+        atomic_files.write_json(os.path.join(new, MARK), dict(summary(new), sha256=sha256))
 
     parent = os.path.dirname(path)
     is_new_parent = not os.path.isdir(parent)
     if os.path.exists(archive):
-        room.require(parent, os.path.getsize(archive), FEWEST)
+        disk_space.require(parent, os.path.getsize(archive), FEWEST)
     try:
-        exchange.build(path, path + OLD, fill)
+        replaced_directory.build(path, path + OLD, fill)
     except Exception:
         if is_new_parent and os.path.isdir(parent) and not os.listdir(parent):
             os.rmdir(parent)
@@ -134,10 +141,10 @@ def available(params):
     if not params["url"]:
         yield params["archive"]
         return
-    whole_files.make_directory(params["downloads"], 0o700)
-    archive = whole_files.own_name(os.path.join(params["downloads"], os.path.basename(params["url"])))
+    atomic_files.make_directory(params["downloads"], 0o700)
+    archive = atomic_files.own_name(os.path.join(params["downloads"], os.path.basename(params["url"])))
     try:
-        room.require(params["downloads"], params["size"], 1)
+        disk_space.require(params["downloads"], params["size"], 1)
         downloads.fetch(params["url"], archive, params["sha256"], params["size"], params["timeout"], params["ca"])
         yield archive
     finally:
@@ -182,7 +189,7 @@ def main():
     params = module.params
     os.umask(0o022)  # users load these libraries, whatever root's umask is
     path, complete = params["path"], is_whole(params["path"], params["sha256"])
-    is_tidy = not exchange.is_left(path + OLD) and not earlier_records.archive_mark(path)
+    is_tidy = not replaced_directory.is_left(path + OLD) and not earlier_records.archive_mark(path)
     is_done = is_tidy and (complete or params["only_check"])
     if module.check_mode or is_done:
         module.exit_json(changed=not is_done, complete=complete)
@@ -194,7 +201,7 @@ def main():
         module.fail_json(
             msg="%s must be unpacked, but that failed: %s. The host has what it had. Look at the free space (df %s) and at "
             "the archive, and run this again."
-            % (path, room.explained(error, os.path.dirname(path)), os.path.dirname(path))
+            % (path, disk_space.explained(error, os.path.dirname(path)), os.path.dirname(path))
         )
     module.exit_json(changed=True, complete=complete)
 

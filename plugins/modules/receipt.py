@@ -27,7 +27,7 @@ receipt: {description: What was recorded, type: dict, returned: always}
 import os
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.hadoop_dl_host import ledger, recorded_files, whole_files
+from ansible.module_utils.hadoop_dl_host import atomic_files, ledger, recorded_files
 from ansible.module_utils.hadoop_dl_host.host_lock import HostLock, HostLocked, unless_checking
 
 
@@ -43,8 +43,8 @@ def write(target, content):
     if not content:
         os.unlink(target)
         return
-    whole_files.make_directory(os.path.dirname(target))
-    whole_files.write_json(target, content, mode=0o600 if "rows" in content else 0o644)
+    atomic_files.make_directory(os.path.dirname(target))
+    atomic_files.write_json(target, content, mode=0o600 if "rows" in content else 0o644)
 
 
 def record(module, component, directory):
@@ -63,7 +63,7 @@ def record(module, component, directory):
     rows = old_content.pop("rows", [])
     if not module.params["digest"]:
         receipt = {}
-    texts = [whole_files.json_text(content) if content else "" for content in (old_content, receipt)]
+    texts = [atomic_files.json_text(content) if content else "" for content in (old_content, receipt)]
     if texts[0] != texts[1] and not module.check_mode:
         write(target, dict(receipt, rows=rows) if rows else receipt)
     module.exit_json(

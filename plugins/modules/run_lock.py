@@ -29,7 +29,7 @@ import json
 import os
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.hadoop_dl_host import room, whole_files
+from ansible.module_utils.hadoop_dl_host import atomic_files, disk_space
 from ansible.module_utils.hadoop_dl_host.host_lock import HostLock, HostLocked, machine
 
 NAME = ".run.json"
@@ -66,7 +66,7 @@ def work(module):
         if not is_own:
             if holder and holder["id"] != module.params["replace"]:
                 return dict(answer, holder=holder)
-            whole_files.write_whole(path, json.dumps(own, sort_keys=True).encode("utf-8"), mode=0o600)
+            atomic_files.write_whole(path, json.dumps(own, sort_keys=True).encode("utf-8"), mode=0o600)
     return dict(answer, held=True)
 
 
@@ -82,7 +82,7 @@ def main():
         supports_check_mode=True,
     )
     try:
-        result = room.with_reserve(module.params["root"], lambda: work(module))
+        result = disk_space.with_reserve(module.params["root"], lambda: work(module))
     except HostLocked as problem:
         module.fail_json(msg=str(problem))
     except (IOError, OSError) as error:

@@ -30,7 +30,7 @@ import re
 import zipfile
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.hadoop_dl_host import hdfs_record, kerberos_login, whole_files
+from ansible.module_utils.hadoop_dl_host import atomic_files, hdfs_record, kerberos_login
 from ansible.module_utils.hadoop_dl_host.hdfs_command import PUT, Failure, Hdfs
 
 
@@ -64,7 +64,7 @@ class Archive(Hdfs):
         return "has another %s" % changed[0] if changed else None
 
     def check(self, path, jars, downloads):
-        problem = self.problem(path, jars, whole_files.own_name(os.path.join(downloads, "of-hdfs.zip")))
+        problem = self.problem(path, jars, atomic_files.own_name(os.path.join(downloads, "of-hdfs.zip")))
         if problem:
             raise Failure(
                 "%s in HDFS must be the archive of Spark's jars, but it %s. Jobs would run with it. Look at it (hdfs dfs -ls), remove it, "
@@ -93,7 +93,7 @@ def make_zip(jars, path):
 
 def upload(hdfs, jars, archive, downloads):
     """Put the archive into HDFS."""
-    local = whole_files.own_name(os.path.join(downloads, os.path.basename(archive)))
+    local = atomic_files.own_name(os.path.join(downloads, os.path.basename(archive)))
     try:
         make_zip(jars, local)
         hdfs.must(["-mkdir", "-p", os.path.dirname(archive)])

@@ -28,7 +28,7 @@ import os
 import time
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.hadoop_dl_host import background, environment_tree, processes, whole_files
+from ansible.module_utils.hadoop_dl_host import atomic_files, background, environment_tree, processes
 from ansible.module_utils.hadoop_dl_host import tensorflow_builder as builder
 from ansible.module_utils.hadoop_dl_host.host_lock import HostLock, HostLocked, is_held
 
@@ -76,7 +76,7 @@ def build(root, key, spec, sending):
                 os.write(sending, BUILT)
                 return
             work = builder.Build(root, key, spec)
-            whole_files.write_json(os.path.join(root, "running.json"), {"key": key, "pid": os.getpid()})
+            atomic_files.write_json(os.path.join(root, "running.json"), {"key": key, "pid": os.getpid()})
             work.tell("running", builder.Build.STEPS[0])
             os.write(sending, TAKEN)
             os.close(sending)
@@ -93,7 +93,7 @@ def attempt(root, key, spec):
 def start(module, root, key, spec):
     """Whether this start began the build. Who asks holds the lock for a moment, and a build that has just begun has not told its key yet."""
     for name in ("builds", "source", "published", os.path.join("builds", key)):
-        whole_files.make_directory(os.path.join(root, name))
+        atomic_files.make_directory(os.path.join(root, name))
     end = processes.clock() + SETTLING
     while True:
         answer = attempt(root, key, spec)

@@ -28,7 +28,14 @@ import os
 import re
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.hadoop_dl_host import bazel_versions, host_system, lock_lines, processes, room, whole_files
+from ansible.module_utils.hadoop_dl_host import (
+    atomic_files,
+    bazel_versions,
+    disk_space,
+    host_system,
+    lockfile,
+    processes,
+)
 from ansible.module_utils.hadoop_dl_host.processes import which
 
 SECONDS = 60
@@ -65,7 +72,7 @@ def python(interpreter):
         for name in sorted(os.listdir(place)) if os.path.isdir(place) else []:
             match = re.match(r"^([A-Za-z0-9_.]+)-([^-]+)\.(dist|egg)-info", name)
             if match:
-                answers["packages"].setdefault(lock_lines.canonical(match.group(1)), match.group(2))
+                answers["packages"].setdefault(lockfile.canonical(match.group(1)), match.group(2))
     return answers
 
 
@@ -88,7 +95,7 @@ def headers(directory, names, pattern):
         path = os.path.join(directory, "include", name)
         text = host_system.text(path)
         if text is not None:
-            return {"path": path, "sha256": whole_files.sha256_of(path), "found": re.findall(pattern, text)}
+            return {"path": path, "sha256": atomic_files.sha256_of(path), "found": re.findall(pattern, text)}
     return {"path": "", "sha256": "", "found": []}
 
 
@@ -115,7 +122,7 @@ def main():
         "glibc": system.glibc(),
         "memory_mb": os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // (1024 * 1024),
         "cores": os.sysconf("SC_NPROCESSORS_ONLN"),
-        "disk_free_mb": room.free(params["root"])[0] >> 20,
+        "disk_free_mb": disk_space.free(params["root"])[0] >> 20,
         "tools": dict((name, which(name, params["path"])) for name in PROGRAMS),
         "compiler": {"path": which(params["compiler"], params["path"])},
         "clang": {"path": which(params["clang"], params["path"]) if params["clang"] else ""},
@@ -135,7 +142,7 @@ def main():
     info["clang"]["version"] = clang(info["clang"]["path"])
     if bazel:
         label = bazel_versions.label(bazel) or bazel_versions.packaged(bazel) or ""
-        info["bazel"].update(version=label.split("-")[0], sha256=whole_files.sha256_of(bazel))
+        info["bazel"].update(version=label.split("-")[0], sha256=atomic_files.sha256_of(bazel))
     module.exit_json(changed=False, tensorflow_build_info=info)
 
 

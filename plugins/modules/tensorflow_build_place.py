@@ -26,7 +26,7 @@ import json
 import os
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.hadoop_dl_host import build_place, environment_tree, whole_files
+from ansible.module_utils.hadoop_dl_host import atomic_files, build_place, environment_tree
 from ansible.module_utils.hadoop_dl_host import tensorflow_builder as builder
 from ansible.module_utils.hadoop_dl_host.host_lock import HostLocked
 
@@ -55,8 +55,8 @@ def main():
         new_record = build_place.recorded(old_record, params["root"].rstrip("/"), params["user"])
         if new_record != old_record and not module.check_mode:
             os.umask(0o022)
-            whole_files.make_directory(os.path.dirname(path))
-            whole_files.write_json(path, new_record)
+            atomic_files.make_directory(os.path.dirname(path))
+            atomic_files.write_json(path, new_record)
     except (build_place.Refused, builder.Failed, HostLocked) as problem:
         module.fail_json(msg=str(problem))
     except (IOError, OSError) as error:

@@ -27,7 +27,7 @@ import os
 import re
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.hadoop_dl_host import recorded_files, room, whole_files
+from ansible.module_utils.hadoop_dl_host import atomic_files, disk_space, recorded_files
 from ansible.module_utils.hadoop_dl_host.host_lock import HostLock, HostLocked
 
 MARK = ".deeplearning-runfile"
@@ -71,7 +71,7 @@ def problem(home, sha256):
 
 def begin(home):
     """The mark goes first: a run that stops after this is followed by an installation."""
-    whole_files.write_whole(os.path.join(home, MARK), b"begun\n")
+    atomic_files.write_whole(os.path.join(home, MARK), b"begun\n")
     for path, _ in recorded_files.differences(recorded(home)):
         if os.path.islink(path) or os.path.isfile(path):
             os.unlink(path)
@@ -89,10 +89,10 @@ def complete(home, sha256):
     ]
     if empty:
         raise OSError("the installer left %d libraries or programs empty: %s" % (len(empty), ", ".join(empty[:3])))
-    whole_files.sync_tree(home)
+    atomic_files.sync_tree(home)
     record, _ = recorded_files.describe(paths, is_code)
-    whole_files.write_json(os.path.join(home, recorded_files.LISTED), record)
-    whole_files.write_whole(os.path.join(home, MARK), (sha256 + "\n").encode("ascii"))
+    atomic_files.write_json(os.path.join(home, recorded_files.LISTED), record)
+    atomic_files.write_whole(os.path.join(home, MARK), (sha256 + "\n").encode("ascii"))
 
 
 def main():
@@ -120,7 +120,7 @@ def main():
     except HostLocked as locked:
         module.fail_json(msg=str(locked))
     except (IOError, OSError) as error:
-        module.fail_json(msg=room.explained(error, home))
+        module.fail_json(msg=disk_space.explained(error, home))
     module.exit_json(changed=True)
 
 

@@ -36,7 +36,7 @@ import os
 import time
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.hadoop_dl_host import processes, whole_files, yarn_admin, yarn_cluster, yarn_nodes
+from ansible.module_utils.hadoop_dl_host import atomic_files, processes, yarn_admin, yarn_cluster, yarn_nodes
 from ansible.module_utils.hadoop_dl_host.host_lock import HostLock, HostLocked, unless_checking
 from ansible.module_utils.hadoop_dl_host.kerberos_login import NoLogin
 
@@ -63,7 +63,7 @@ class Record(object):
 
     def write(self):
         content = {"labels": self.labels, "nodes": self.nodes}
-        whole_files.write_record(self.path, content if self.labels or self.nodes else None)
+        atomic_files.write_record(self.path, content if self.labels or self.nodes else None)
 
 
 def label_of(node):

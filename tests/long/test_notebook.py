@@ -15,7 +15,7 @@ import urllib.request
 from pathlib import Path
 
 import pytest
-from ansible.module_utils.hadoop_dl_host import lock_lines
+from ansible.module_utils.hadoop_dl_host import lockfile
 from interpreters import python
 from tfos_submit import options
 from waiting import until
@@ -35,7 +35,7 @@ CASES = [("tf1.15-cpu-py27-el7", python("2.7")), ("tf2.15-cpu-py3-el9-py3.11", p
 def environment(lock: str, interpreter: str, root: Path) -> str:
     """An environment with the versions of a lock, as far as a user sees it; its name."""
     text = (REPOSITORY / "stacks/locks" / f"{lock}.txt").read_text(encoding="utf-8")
-    versions = [f"{entry['project']}=={entry['version']}" for *_, entry in lock_lines.lines(text) if entry]
+    versions = [f"{entry['project']}=={entry['version']}" for *_, entry in lockfile.lines(text) if entry]
     name = f"{lock.partition('-py3.')[0]}-0123456789ab"
     tree, tools = root / f"envs/{name}.1", root.parent / "tools"
     if any(pin.startswith("virtualenv==") for pin in versions):  # Python 2.7

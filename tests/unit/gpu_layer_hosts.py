@@ -7,7 +7,7 @@ from typing import Any
 import plan_hosts
 
 from hadoop_dl import plan
-from hadoop_dl.plan import gpu_stack
+from hadoop_dl.plan import gpu_request
 from hadoop_dl.plan import model as plan_model
 from hadoop_dl_dev import invented_hosts
 
@@ -51,7 +51,7 @@ def made(*hosts: plan_model.Host, **options: Any) -> plan_model.Plan:
 
 
 def gpu_rows(answer: plan_model.Plan) -> dict[str, plan_model.Row]:
-    return {row.component: row for row in answer.rows if row.component in gpu_stack.ROLES}
+    return {row.component: row for row in answer.rows if row.component in gpu_request.ROLES}
 
 
 NOTHING = dict.fromkeys(("nvidia_driver_version", "cuda_versions", "cudnn_versions", "nccl_versions"), "none")
@@ -76,4 +76,4 @@ def layer(driver: str, cuda: str, cudnn: str) -> dict[str, Any]:
 def part(answer: plan_model.Plan) -> dict[str, Any]:
     assert answer.problems == []
     gpu = answer.hosts["data1"]["gpu"]
-    return {name: gpu[name] for name in map(gpu_stack.variable, gpu_stack.ROLES) if name in gpu}
+    return {name: gpu[name] for name in map(gpu_request.variable, gpu_request.ROLES) if name in gpu}

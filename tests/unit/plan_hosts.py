@@ -13,7 +13,7 @@ SITE = {
     "deeplearning_request": STACK,
     "mirror_url": "http://mirror1:8900",
     "mirror_mode": "fetch",
-    # The GPU layer has tests of its own: test_gpu_layer.py, test_gpu_stack.py.
+    # The GPU layer has tests of its own: test_gpu_layer.py, test_gpu_request.py.
     **dict.fromkeys(("nvidia_driver_version", "cuda_versions", "cudnn_versions", "nccl_versions"), "none"),
 }
 NODE: dict[str, Any] = {

@@ -7,7 +7,7 @@ import sys
 import tarfile
 from pathlib import Path
 
-from ansible.module_utils.hadoop_dl_host import confinement, source_wheels
+from ansible.module_utils.hadoop_dl_host import sandbox_cell, source_wheels
 
 NAME = "evil-1.0-2.tar.gz"
 Recipe = source_wheels.Recipe
@@ -40,7 +40,7 @@ def source(directory: Path) -> Path:
 def interpreter() -> str | None:
     """A Python that all users can read."""
     for path in (sys.executable, "/usr/bin/python3"):
-        if os.path.exists(path) and confinement.closed([path]) is None:
+        if os.path.exists(path) and sandbox_cell.closed([path]) is None:
             return path
     return None
 

@@ -12,7 +12,7 @@ import environment_activate
 import environment_seal
 import locked_packages
 import pytest
-from ansible.module_utils.hadoop_dl_host import environment_names, room
+from ansible.module_utils.hadoop_dl_host import disk_space, environment_names
 from environments import STACK, Site
 
 NEXT = "ba9876543210"  # the digest of the environment that is installed beside the active one
@@ -132,7 +132,7 @@ def test_each_step_reports_the_fault_and_the_same_command_continues(small, fault
         if fault is no_programs and name not in MIDDLE:
             continue  # the interpreter is the host's own, and these wheels have no libraries
         if name == "activate":
-            room.release_reserve(str(small.root))  # with it the switch succeeds on a full disk
+            disk_space.release_reserve(str(small.root))  # with it the switch succeeds on a full disk
         undo: list[Callable[[], object]] = []
         if name in MIDDLE and fault in (no_bytes, no_inodes):
             small.mirror.meanwhile = lambda file, name=name, undo=undo: (

@@ -23,7 +23,7 @@ from environments import Module
 
 from hadoop_dl import plan
 from hadoop_dl.data import stacks
-from hadoop_dl.plan import gpu_stack
+from hadoop_dl.plan import gpu_request
 from hadoop_dl.plan import model as plan_model
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -79,7 +79,7 @@ def test_the_plan_installs_nothing_again_and_removes_nothing(root):
     # Roles whose files changed run once more: what they find is what is requested.
     assert rows.pop("deeplearning_command").reason == "missing"  # nor had it that command
     assert {row.reason for row in rows.values()} <= {"inputs changed"}
-    for role in {*gpu_stack.ROLES} & set(rows):
+    for role in {*gpu_request.ROLES} & set(rows):
         assert rows[role].wanted.startswith(rows[role].now)  # files of cuDNN have three of the four numbers
 
 

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from ansible.module_utils.hadoop_dl_host import earlier_records, ledger, whole_files
+from ansible.module_utils.hadoop_dl_host import atomic_files, earlier_records, ledger
 from host_modules import run
 
 SITE = "<configuration>\n  <property><name>a</name><value>%s</value></property>\n</configuration>\n"
@@ -29,7 +29,7 @@ def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     entry = {"created": False, "settings": {"a": setting}}
     yarn = {"files": {str(tmp_path / "a.xml"): entry}, "services": ["nodemanager"]}
     records = {"yarn_gpu": yarn, "cdsw": {"before": {"NVIDIA_GPU_ENABLE": CDSW.split()[0]}, "restart_pending": True}}
-    records["daemon"] = {"sha256": whole_files.sha256_of(str(tmp_path / "daemon.json"))}
+    records["daemon"] = {"sha256": atomic_files.sha256_of(str(tmp_path / "daemon.json"))}
     for name, record in records.items():
         (etc / f"{name}.json").write_text(json.dumps(record))
     (etc / "cdsw.json.previous").write_text('NVIDIA_GPU_ENABLE="true"\nDOMAIN=x\n')

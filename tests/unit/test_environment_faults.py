@@ -224,10 +224,10 @@ def test_a_sealed_tree_that_a_power_loss_cut_off_is_built_again(done, seed, undi
 def test_everything_is_on_the_disk_before_a_marker_says_so(site, monkeypatch):
     """Every .json of the state follows a sync of the tree, with no write of other files between them."""
     events = []
-    write_json = environment_build.whole_files.write_json
+    write_json = environment_build.atomic_files.write_json
     monkeypatch.setattr(environment_build.environment_bytes, "sync", lambda path: events.append("sync"))
     monkeypatch.setattr(
-        environment_build.whole_files,
+        environment_build.atomic_files,
         "write_json",
         lambda path, value: events.append(os.path.basename(path)) or write_json(path, value),
     )

@@ -9,7 +9,7 @@ from typing import Any
 
 import environment_seal
 import pytest
-from ansible.module_utils.hadoop_dl_host import confinement, environment_build, environment_imports
+from ansible.module_utils.hadoop_dl_host import environment_build, environment_imports, sandbox_cell
 from environments import Site
 from interpreters import HOST_PYTHONS, UTILITIES, WITHOUT_ANSIBLE
 from other_processes import ended
@@ -42,7 +42,7 @@ def test_the_seal_imports_as_a_user_that_no_account_has(unproved, monkeypatch):
     unproved.put("keras", FOREIGN)
     [problem] = environment_seal.import_problems(str(unproved.tree), ["keras"], 60)
     report = json.loads(problem.partition("RuntimeError: ")[2].rstrip("."))
-    assert report.pop("uid") in confinement.NUMBERS
+    assert report.pop("uid") in sandbox_cell.NUMBERS
     assert report.pop("interfaces") == ["lo"]
     assert report == {"secret": None, "name": "keras", "writes": "PermissionError", "device": "'read'"}
     assert not list((unproved.tree / ".deeplearning").glob("cell-*"))
@@ -58,10 +58,10 @@ def test_a_tree_that_users_cannot_read_is_named_at_the_seal(unproved):
 def test_what_a_killed_seal_left_is_no_user_of_the_tree_and_goes_with_it(done):
     tree = done.tree
     place = str(tree / ".deeplearning" / f"cell-{ended()}")
-    cell = confinement.Cell(place).__enter__()  # and no end, as after a kill
+    cell = sandbox_cell.Cell(place).__enter__()  # and no end, as after a kill
     python = str(tree / "bin/python")
     orphan = subprocess.Popen([python, "-c", "import time; time.sleep(600)"], user=cell.number, group=cell.number)
-    own_cell = confinement.Cell(str(tree / ".deeplearning" / f"cell-{os.getpid()}")).__enter__()
+    own_cell = sandbox_cell.Cell(str(tree / ".deeplearning" / f"cell-{os.getpid()}")).__enter__()
     environment_imports.clear(str(tree))
     assert orphan.wait(timeout=20) == -9
     assert [path.name for path in (tree / ".deeplearning").glob("cell-*")] == [f"cell-{os.getpid()}"], "it may run"
@@ -86,7 +86,7 @@ def test_the_pythons_of_hosts_import_in_one_cell(python, open_directory):
     completed = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False)
     assert completed.stderr == ""
     first, second = json.loads(completed.stdout)
-    assert (first[0], first[2], int(first[1]) in confinement.NUMBERS) == (0, "", True)
+    assert (first[0], first[2], int(first[1]) in sandbox_cell.NUMBERS) == (0, "", True)
     assert first == second
 
 
@@ -103,7 +103,7 @@ def test_the_probe_imports_in_a_cell_and_asks_hdfs_as_nobody(done):
     answers = probed(done, {"SECRET": "root's"})["inside"]
     assert answers["python"]["value"] == ".".join(map(str, sys.version_info[:2]))
     report = json.loads(answers["import tensorflow"]["error"].partition("RuntimeError: ")[2])
-    assert report["uid"] in confinement.NUMBERS
+    assert report["uid"] in sandbox_cell.NUMBERS
     assert (report["interfaces"], report["secret"], report["writes"]) == (["lo"], None, "PermissionError")
     report = json.loads(answers["hdfs"]["error"].partition("RuntimeError: ")[2])
     assert (report["uid"], report["secret"], report["writes"]) == (65534, None, "PermissionError")

@@ -18,12 +18,12 @@ import locked_packages
 import pytest
 from ansible.module_utils import basic
 from ansible.module_utils.hadoop_dl_host import (
-    confinement,
     environment_history,
     environment_names,
     environment_packages,
     environment_tree,
     host_reader,
+    sandbox_cell,
     wheel_files,
 )
 from ansible.module_utils.hadoop_dl_host.environment_packages import Refused
@@ -490,7 +490,7 @@ def test_every_python_of_hosts_installs(site, tmp_path, python):
         patch.setattr(environment_seal, "work", note("environment_seal"))
         for component in site.lines:
             site.install(component, python=host_python)
-        if os.geteuid() != 0 or not confinement.closed([host_python]):  # imports are by a user without rights
+        if os.geteuid() != 0 or not sandbox_cell.closed([host_python]):  # imports are by a user without rights
             site.seal()
     places = [UTILITIES, UTILITIES.replace("module_utils", "modules"), str(Path(basic.__file__).parent)]
     argv = [python, "-c", WITHOUT_ANSIBLE + INSTALL, *places]

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible.module_utils.hadoop_dl_host import room, whole_files
+from ansible.module_utils.hadoop_dl_host import atomic_files, disk_space
 from host_modules import run
 from module_arguments import placed_archive, placed_spark, receipt
 
@@ -80,7 +80,7 @@ def test_a_torn_receipt_is_replaced_whatever_is_in_it(tmp_path, content):
 
 def test_what_was_reserved_makes_a_record_possible_on_a_full_disk(small):
     path = small("size=1m,nr_inodes=40")
-    assert room.keep_reserve(str(path))
+    assert disk_space.keep_reserve(str(path))
     fill(path)
     for number in range(40):  # no inode is left either
         with contextlib.suppress(OSError):
@@ -88,17 +88,17 @@ def test_what_was_reserved_makes_a_record_possible_on_a_full_disk(small):
     record = path / "record.json"
 
     def write() -> None:
-        whole_files.write_whole(str(record), b"x" * 4096)
+        atomic_files.write_whole(str(record), b"x" * 4096)
 
     with pytest.raises(OSError, match="No space left"):
         write()
-    room.with_reserve(str(path), write)
+    disk_space.with_reserve(str(path), write)
     assert record.stat().st_size == 4096
-    assert not room.has_reserve(str(path))
-    assert not room.keep_reserve(str(path)), "there is no room for all of it"
-    assert not (path / room.RESERVE).exists(), "half of one takes nothing"
+    assert not disk_space.has_reserve(str(path))
+    assert not disk_space.keep_reserve(str(path)), "there is no room for all of it"
+    assert not (path / disk_space.RESERVE).exists(), "half of one takes nothing"
     (path / "full").unlink()
-    assert room.keep_reserve(str(path))
+    assert disk_space.keep_reserve(str(path))
 
 
 def take(path: Path) -> dict[str, Any]:
@@ -107,25 +107,25 @@ def take(path: Path) -> dict[str, Any]:
 
 def test_a_reserve_that_another_process_uses_meanwhile_is_not_kept_and_no_error(tmp_path, monkeypatch):
     """A run's record is written without the host's lock where the disk is full."""
-    mkdir = room.os.mkdir
+    mkdir = disk_space.os.mkdir
 
     def make_and_lose(path: str, mode: int) -> None:
         mkdir(path, mode)
-        room.release_reserve(str(tmp_path))
+        disk_space.release_reserve(str(tmp_path))
 
-    monkeypatch.setattr(room.os, "mkdir", make_and_lose)
-    assert not room.keep_reserve(str(tmp_path))
+    monkeypatch.setattr(disk_space.os, "mkdir", make_and_lose)
+    assert not disk_space.keep_reserve(str(tmp_path))
     monkeypatch.undo()
-    assert room.keep_reserve(str(tmp_path))
-    listdir = room.os.listdir
-    monkeypatch.setattr(room.os, "listdir", lambda path: [*listdir(path), "gone"])
-    assert room.release_reserve(str(tmp_path))
+    assert disk_space.keep_reserve(str(tmp_path))
+    listdir = disk_space.os.listdir
+    monkeypatch.setattr(disk_space.os, "listdir", lambda path: [*listdir(path), "gone"])
+    assert disk_space.release_reserve(str(tmp_path))
     assert listdir(str(tmp_path)) == []
 
 
 def test_a_run_takes_a_host_whose_disk_is_full_by_the_reserve(small):
     path = small("size=256k")
-    assert room.keep_reserve(str(path))
+    assert disk_space.keep_reserve(str(path))
     fill(path)
     assert take(path)["held"] is True
     assert (path / ".run.json").stat().st_mode & 0o777 == 0o600

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from gpu_layer_hosts import KERNELS, NODE, NOTHING, WISH, changed, gpu_rows, host, made
 
-from hadoop_dl.plan import gpu_layer, gpu_stack, target
+from hadoop_dl.plan import gpu_layer, gpu_request, target
 from hadoop_dl_dev import invented_hosts
 
 
@@ -18,7 +18,7 @@ def installed() -> dict[str, Any]:
     )
     digests = made(host(node, **WISH)).hosts["data1"]["digests"]
     node["deeplearning"]["receipts"] = {
-        role: {"digest": digests[role], "problem": None} for role in (*gpu_stack.ROLES, "gpu_check")
+        role: {"digest": digests[role], "problem": None} for role in (*gpu_request.ROLES, "gpu_check")
     }
     return node
 
@@ -36,7 +36,9 @@ def test_a_host_without_gpus_gets_none_of_it_and_is_told_so():
     assert answer.problems == []
     assert gpu_rows(answer) == {}
     gpu_warnings = [warning for warning in answer.warnings if "the host has no GPU" in warning]
-    assert [warning.split()[1] for warning in gpu_warnings] == [gpu_stack.variable(role) for role in gpu_stack.ROLES]
+    assert [warning.split()[1] for warning in gpu_warnings] == [
+        gpu_request.variable(role) for role in gpu_request.ROLES
+    ]
 
 
 def test_a_bare_host_gets_all_of_it_before_the_environment():
@@ -48,7 +50,7 @@ def test_a_bare_host_gets_all_of_it_before_the_environment():
     rows = gpu_rows(answer)
     assert (rows["nvidia_driver"].now, rows["nvidia_driver"].wanted) == ("none", "470.82.01")
     assert (rows["cudnn"].now, rows["cudnn"].wanted) == ("none", "7.6.5.32")
-    assert all(role in answer.table() for role in gpu_stack.ROLES)
+    assert all(role in answer.table() for role in gpu_request.ROLES)
 
 
 def test_a_host_that_is_as_wanted_is_not_addressed():
@@ -101,7 +103,7 @@ def test_the_licence_is_not_asked_for_what_is_there_or_goes():
     inputs = {"nvidia_driver_state": "absent", "cuda_state": "absent", "cudnn_versions": [], "nccl_state": "absent"}
     answer = made(host(installed(), **inputs))
     assert answer.problems == []
-    assert {role: row.wanted for role, row in gpu_rows(answer).items()} == dict.fromkeys(gpu_stack.ROLES, "none")
+    assert {role: row.wanted for role, row in gpu_rows(answer).items()} == dict.fromkeys(gpu_request.ROLES, "none")
 
 
 @pytest.mark.parametrize(
@@ -171,7 +173,7 @@ FROM_FILE = {"nvidia_driver_source": "runfile"}
 
 
 def driver_problems(node: dict[str, Any], version: str, variables: dict[str, Any]) -> list[str]:
-    bare = gpu_stack.GpuHost(invented_hosts.host("data1", (), variables, node), target.Target())
+    bare = gpu_request.GpuHost(invented_hosts.host("data1", (), variables, node), target.Target())
     return gpu_layer.driver_problems(version, bare, upgrade=False)
 
 
@@ -255,7 +257,7 @@ def test_the_plan_tells_the_role_of_nvswitches(switches):
 
 
 def test_wheels_that_bring_cuda_are_told(monkeypatch):
-    monkeypatch.setattr(gpu_stack.GpuHost, "brings_wheels", True)
+    monkeypatch.setattr(gpu_request.GpuHost, "brings_wheels", True)
     assert any("has CUDA in its nvidia-* wheels" in warning for warning in made(host(**WISH)).warnings)
 
 
@@ -268,4 +270,4 @@ def test_nouveau_means_a_reboot_and_the_plan_says_so():
 
 
 def test_apply_all_runs_every_role_that_is_asked_for():
-    assert set(gpu_rows(made(host(installed(), **WISH, apply="all")))) == set(gpu_stack.ROLES)
+    assert set(gpu_rows(made(host(installed(), **WISH, apply="all")))) == set(gpu_request.ROLES)

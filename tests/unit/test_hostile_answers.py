@@ -28,7 +28,7 @@ SAMPLE = int(os.environ.get("HOSTILE_ANSWERS", "150"))
 Json = dict[str, Any]
 Place = tuple[Any, ...]
 FORGED = "FORGED"
-# What the recorded hosts lack, as host_workbench and gpu-check answer it.
+# What the recorded hosts lack, as host_cdsw and gpu-check answer it.
 WORKBENCH = {
     "kind": "rpm",
     "release": "1.4.0",

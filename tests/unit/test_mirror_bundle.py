@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible.module_utils.hadoop_dl_host import exchange, mirror_bundle, package_sets
+from ansible.module_utils.hadoop_dl_host import mirror_bundle, package_sets, replaced_directory
 from host_modules import run
 from killed_steps import killed
 
@@ -287,5 +287,5 @@ def test_a_run_that_is_killed_at_any_step_leaves_nothing_half_valid_and_the_next
         unpack()
         assert files(root) == {**CARRIED, "wheels/other.whl": b"not asked for"}
         assert not (root / ".staging/bundle").exists()
-        assert not exchange.is_left(str(root / "rpm/.gpu-el9.old"))
+        assert not replaced_directory.is_left(str(root / "rpm/.gpu-el9.old"))
     assert number > 20

@@ -391,7 +391,7 @@ def filled(index: Index, root: Path) -> dict[str, dict[str, object]]:
     fetch(index, root, *artifacts.values())
     folder, _, name = TENSORFLOW.rpartition("/")
     (root / TENSORFLOW).write_bytes(b"built here")
-    digest = mirror_files.whole_files.sha256_of(str(root / TENSORFLOW))
+    digest = mirror_files.atomic_files.sha256_of(str(root / TENSORFLOW))
     mirror_files.write_manifest([{"folder": folder, "name": name, "sha256": digest}], str(root))
     return artifacts
 

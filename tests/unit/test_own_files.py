@@ -166,7 +166,7 @@ def test_a_killed_installation_has_its_rows(root, monkeypatch):
     def killed(path: str) -> None:
         raise Killed
 
-    monkeypatch.setattr(own_files.whole_files, "make_directory", lambda path: killed(path) if "bin" in path else None)
+    monkeypatch.setattr(own_files.atomic_files, "make_directory", lambda path: killed(path) if "bin" in path else None)
     (root / "state").mkdir(parents=True)
     with pytest.raises(Killed):
         own_files.work(Module({**NOTHING, "paths": paths_of(root)}, False), COMPONENT, str(root))

@@ -11,7 +11,7 @@ import host_modules
 import placed_tree
 import pytest
 import yaml
-from ansible.module_utils.hadoop_dl_host import whole_files
+from ansible.module_utils.hadoop_dl_host import atomic_files
 from archives import archive
 
 ROLES = Path(__file__).resolve().parents[2] / "roles"
@@ -144,7 +144,7 @@ def spark(tmp_path: Path) -> dict[str, Any]:
     places = {"path": "spark/pyspark-9", "downloads": "downloads", "root": "deeplearning"}
     inputs = {name: str(tmp_path / place) for name, place in places.items()}
     content = {"parts": PARTS, "must_contain": ["bin/spark-submit", "jars", "python/lib/pyspark.zip"]}
-    return {**inputs, **content, "url": Path(path).as_uri(), "sha256": whole_files.sha256_of(path)}
+    return {**inputs, **content, "url": Path(path).as_uri(), "sha256": atomic_files.sha256_of(path)}
 
 
 def test_a_home_has_sparks_layout(spark):
@@ -179,7 +179,7 @@ def test_a_damaged_home_is_seen_and_rebuilt(spark, name, damage):
 def test_a_file_that_is_no_pyspark_leaves_the_old_home_in_place(tmp_path, spark):
     host_modules.run("placed_tree", **spark)
     path = archive(tmp_path, "other", "README")
-    other = {"url": Path(path).as_uri(), "sha256": whole_files.sha256_of(path)}
+    other = {"url": Path(path).as_uri(), "sha256": atomic_files.sha256_of(path)}
     answer = host_modules.run("placed_tree", **{**spark, **other})
     assert "the archive must contain bin/spark-submit, but contains nothing of that name" in answer["msg"]
     assert placed_tree.is_whole(spark["path"], spark["sha256"])

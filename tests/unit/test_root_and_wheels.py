@@ -11,7 +11,7 @@ STARTS = re.compile(
 OF_USERS = "roles/(tensorflowonspark/files/tfos-submit|deeplearning_command/files/deeplearning)/"
 PLACES = {
     "plugins/modules/environment_seal.py": "environment_imports.runner",  # in a cell
-    "plugins/module_utils/hadoop_dl_host/environment_imports.py": "confinement.",  # in a cell
+    "plugins/module_utils/hadoop_dl_host/environment_imports.py": "sandbox_cell.",  # in a cell
     "roles/verify/files/probe.py": "user=NOBODY",
     "roles/gpu_check/files/gpu-check/gpu_check/host.py": "def execute_foreign",  # nobody
     "roles/tensorboard/templates/deeplearning-tensorboard.service.j2": "User=",

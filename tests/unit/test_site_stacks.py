@@ -225,7 +225,7 @@ def test_the_file_of_a_stack_comes_after_its_locks(site, monkeypatch):
     suffixes = []
     note = lambda path, data, **_: suffixes.append(Path(path).suffix)  # noqa: E731
     monkeypatch.setattr(lock_maker, "make_lock", lambda *_, **__: "text")
-    monkeypatch.setattr(lock_maker.whole_files, "write_whole", note)
+    monkeypatch.setattr(lock_maker.atomic_files, "write_whole", note)
     assert lock_maker.main([BASE, "--extra", "pandas", "--stacks", str(site)]) == 0
     assert set(suffixes[:-1]) == {".txt"}
     assert suffixes[-1] == ".yml"

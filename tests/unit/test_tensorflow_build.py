@@ -460,7 +460,7 @@ def published(root: Path, key: str) -> None:
     place = root / "published" / key
     place.mkdir(parents=True)
     (place / "a.whl").write_bytes(b"wheel")
-    digest = tensorflow_builder.whole_files.sha256_of(str(place / "a.whl"))
+    digest = tensorflow_builder.atomic_files.sha256_of(str(place / "a.whl"))
     (place / "provenance.json").write_text(json.dumps({"wheel": {"name": "a.whl", "sha256": digest}}), encoding="utf-8")
 
 

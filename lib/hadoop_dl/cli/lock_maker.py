@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cache as cache_of
 from pathlib import Path
 
-from ansible.module_utils.hadoop_dl_host import mirror_index, source_wheels, whole_files
+from ansible.module_utils.hadoop_dl_host import atomic_files, mirror_index, source_wheels
 from packaging.markers import default_environment
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.tags import Tag
@@ -311,7 +311,7 @@ def main(arguments: list[str] | None = None) -> int:
             failed |= update(stack, options.check, options.cache)
             if options.extra and not options.check:
                 file = options.stacks / f"{stack.name}.yml"
-                whole_files.write_whole(str(file), extras.file_text(stack).encode())
+                atomic_files.write_whole(str(file), extras.file_text(stack).encode())
         except (StackError, extras.ExtrasError, MirrorError) as error:
             failed = True
             print(f"{name}: {error}", file=sys.stderr)
@@ -337,7 +337,7 @@ def update(stack: Stack, check: bool, cache: Path) -> bool:
             )
         else:
             path.parent.mkdir(parents=True, exist_ok=True)
-            whole_files.write_whole(str(path), text.encode())
+            atomic_files.write_whole(str(path), text.encode())
             print(f"{path.name}: written")
     return review
 

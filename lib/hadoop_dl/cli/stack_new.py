@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from ansible.module_utils.hadoop_dl_host import whole_files
+from ansible.module_utils.hadoop_dl_host import atomic_files
 from packaging.requirements import Requirement
 
 from hadoop_dl.cli import lock_maker, mirror
@@ -63,7 +63,7 @@ def command(options: argparse.Namespace, request: Mapping[str, Any], resolution:
     stack = new_stack(load(), options.name, options.stacks, request, resolution)
     options.stacks.mkdir(exist_ok=True)
     path = options.stacks / f"{stack.name}.yml"
-    whole_files.write_whole(str(path), file_text(stack).encode())
+    atomic_files.write_whole(str(path), file_text(stack).encode())
     print(f"{path}: written")
     stack = load_stack(stack.name, options.stacks)
     try:

@@ -309,7 +309,7 @@ class HostFacts:
     libstdcxx: Version | None = None
     workbench: Workbench | None = None
     containers: Containers | None = None
-    cell_problem: Said | None = None  # why no program can be confined (hadoop_dl_host/confinement.py)
+    cell_problem: Said | None = None  # why no program can be confined (hadoop_dl_host/sandbox_cell.py)
     named: Named | None = None
     yarn: Yarn | None = None
     kerberos: Kerberos | None = None

@@ -13,13 +13,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from ansible.module_utils.hadoop_dl_host import lock_lines, source_wheels
+from ansible.module_utils.hadoop_dl_host import lockfile, source_wheels
 
 COMPONENTS = ("pip", "tensorflow", "keras", "tensorflowonspark")
 
 
 def canonicalize_name(name: str) -> str:
-    return str(lock_lines.canonical(name))
+    return str(lockfile.canonical(name))
 
 
 class StackError(ValueError):
@@ -102,7 +102,7 @@ def parse_lock(text: str, stack: str, python: str, origin: str = "the lock") -> 
     """Read a lock; every line must name exactly one artifact with its hash."""
     entries: list[Entry] = []
     problems: list[str] = []
-    for number, component, line, match in lock_lines.lines(text):
+    for number, component, line, match in lockfile.lines(text):
         if line.startswith("#") and component not in COMPONENTS:
             problems.append(f"line {number}: component {component} is not one of {', '.join(COMPONENTS)}")
         elif not line.startswith("#") and (not match or not component):

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from hadoop_dl.data.host_facts import HostFacts, Receipt
-from hadoop_dl.plan import gpu_stack
+from hadoop_dl.plan import gpu_request
 from hadoop_dl.plan.builds import Build
 from hadoop_dl.plan.digests import canonical, closure, deciding_inputs, joined, role_digests
-from hadoop_dl.plan.gpu_stack import GpuHost
+from hadoop_dl.plan.gpu_request import GpuHost
 from hadoop_dl.plan.model import Host, Json, Plan, Row
 from hadoop_dl.plan.target import Target
 from hadoop_dl.plan.workbench import Deployment
@@ -62,14 +62,14 @@ class Case:
     @cached_property
     def gpu(self) -> dict[str, list[Any] | None]:
         """The versions of each part of the GPU layer that the inventory or the stack requests for this host."""
-        return {role: gpu_stack.requested(role, self.gpu_host) for role in gpu_stack.ROLES}
+        return {role: gpu_request.requested(role, self.gpu_host) for role in gpu_request.ROLES}
 
     @property
     def gpu_host(self) -> GpuHost:
         return GpuHost(self.host, self.wanted, self.additional)
 
     def versions(self, role: str) -> list[str]:
-        return gpu_stack.versions(self.gpu[role])
+        return gpu_request.versions(self.gpu[role])
 
     def removed(self, role: str) -> bool:
         return self.host.variables.get(f"{role}_state") == "absent"

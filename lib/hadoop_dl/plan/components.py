@@ -7,7 +7,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
-from hadoop_dl.plan import additional, builds, gpu_conflicts, gpu_layer, gpu_stack, target, tensorboard, workbench, yarn
+from hadoop_dl.plan import (
+    additional,
+    builds,
+    gpu_contradictions,
+    gpu_layer,
+    gpu_request,
+    target,
+    tensorboard,
+    workbench,
+    yarn,
+)
 from hadoop_dl.plan.component import Case, Component
 from hadoop_dl.plan.digests import canonical
 from hadoop_dl.plan.model import Host, Json, Plan, Row
@@ -132,11 +142,11 @@ class GpuPart(OfGpu):
             reason = receipt.problem or ("inputs changed" if receipt.digest != digest else None)
         if reason is None:
             return None
-        installed_versions = ", ".join(gpu_stack.there(self.name, case.facts)) or "none"
+        installed_versions = ", ".join(gpu_request.there(self.name, case.facts)) or "none"
         return case.row(self.name, installed_versions, ", ".join(versions) or "none", reason)
 
     def publish(self, plan: Plan, case: Case) -> None:
-        coming = [role for role in gpu_stack.ROLES if role in case.needs]
+        coming = [role for role in gpu_request.ROLES if role in case.needs]
         if self.name in coming:
             case.part["gpu"] |= self.inputs(case)
         if self.name in coming[:1]:  # one sentence about everything of NVIDIA's
@@ -145,14 +155,14 @@ class GpuPart(OfGpu):
 
     def inputs(self, case: Case) -> Json:
         """The inputs that playbooks/layers/gpu.yml gives to the role."""
-        return {gpu_stack.variable(self.name): case.gpu[self.name]}
+        return {gpu_request.variable(self.name): case.gpu[self.name]}
 
 
 class Driver(GpuPart):
     def examine(self, plan: Plan, case: Case) -> None:
         gpu = case.gpu_host
-        problems = gpu_layer.running_problems(gpu) + gpu_conflicts.contradictions(gpu)
-        plan.tell(case.host.name, problems, gpu_conflicts.warnings(gpu), gpu_conflicts.notes(gpu))
+        problems = gpu_layer.running_problems(gpu) + gpu_contradictions.contradictions(gpu)
+        plan.tell(case.host.name, problems, gpu_contradictions.warnings(gpu), gpu_contradictions.notes(gpu))
 
     def publish(self, plan: Plan, case: Case) -> None:
         super().publish(plan, case)
@@ -168,20 +178,20 @@ class Driver(GpuPart):
             plan.reboots.setdefault(reboot, []).append(name)
 
     def inputs(self, case: Case) -> Json:
-        leaving = gpu_stack.there(self.name, case.facts)  # the role removes by the version's names
+        leaving = gpu_request.there(self.name, case.facts)  # the role removes by the version's names
         version = next(iter([*case.versions(self.name), *leaving]), "")
         return {"nvidia_driver_version": version, **gpu_layer.limits(case.facts)}
 
 
 class Cuda(GpuPart):
     def inputs(self, case: Case) -> Json:
-        releases = gpu_stack.toolkit_releases(case.gpu_host)
+        releases = gpu_request.toolkit_releases(case.gpu_host)
         return super().inputs(case) | ({"cuda_package_versions": releases} if releases else {})
 
 
 class Cudnn(GpuPart):
     def inputs(self, case: Case) -> Json:
-        source = gpu_stack.cudnn_source(case.gpu_host)
+        source = gpu_request.cudnn_source(case.gpu_host)
         return super().inputs(case) | ({"cudnn_source": source} if source else {})
 
 

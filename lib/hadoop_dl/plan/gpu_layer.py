@@ -8,7 +8,7 @@ from hadoop_dl.data.compat import load
 from hadoop_dl.data.host_facts import HostFacts, Nvidia
 from hadoop_dl.data.versions import numbers
 from hadoop_dl.plan import target
-from hadoop_dl.plan.gpu_stack import NAMES, NONE, GpuHost, requested, there, vgpu_problems
+from hadoop_dl.plan.gpu_request import NAMES, NONE, GpuHost, requested, there, vgpu_problems
 from hadoop_dl.plan.model import Host
 
 Json = dict[str, Any]

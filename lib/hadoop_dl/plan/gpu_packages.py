@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from hadoop_dl.data import cuda_packages, gpu_host
 from hadoop_dl.data.driver_packages import Pinned, Request, packages_of
-from hadoop_dl.plan import gpu_layer, gpu_stack, workbench
+from hadoop_dl.plan import gpu_layer, gpu_request, workbench
 from hadoop_dl.plan.component import Case
 from hadoop_dl.plan.model import Plan
 
@@ -38,10 +38,10 @@ def packages(case: Case) -> Iterator[Pinned]:
     host, variables = case.gpu_host, case.host.variables
     for version in case.versions("nvidia_driver") if variables.get("nvidia_driver_source") != "runfile" else ():
         yield from driver(version, case)
-    sources = {role: variables.get(f"{role}_source") for role in LIBRARIES} | {"cudnn": gpu_stack.cudnn_source(host)}
+    sources = {role: variables.get(f"{role}_source") for role in LIBRARIES} | {"cudnn": gpu_request.cudnn_source(host)}
     for role in LIBRARIES if host.facts.os.family == "RedHat" else ():
         items = case.gpu[role] or [] if sources[role] in (None, "package") else []
-        for library in cuda_packages.read(role, items, gpu_stack.toolkit_releases(host, on_new_host=True)):
+        for library in cuda_packages.read(role, items, gpu_request.toolkit_releases(host, on_new_host=True)):
             for name, version in library.packages().items():
                 yield {"name": name, "version": version}
     if runtime := workbench.runtime(case.host, case.workbench):

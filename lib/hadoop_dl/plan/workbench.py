@@ -7,8 +7,8 @@ from typing import Any
 from hadoop_dl.data.cdsw import session_words, settings, support
 from hadoop_dl.data.host_facts import HostFacts, Workbench
 from hadoop_dl.data.stacks import Stack, load_stack
-from hadoop_dl.plan import gpu_stack
-from hadoop_dl.plan.gpu_stack import GpuHost
+from hadoop_dl.plan import gpu_request
+from hadoop_dl.plan.gpu_request import GpuHost
 from hadoop_dl.plan.model import Host, Json, Plan
 from hadoop_dl.plan.target import Target
 
@@ -106,8 +106,8 @@ def deployment(
 
 def driver(host: GpuHost) -> str:
     """The driver's version that the host gets, else the one it has; empty for none."""
-    requested_versions = gpu_stack.versions(gpu_stack.requested("nvidia_driver", host))
-    return str(next(iter([*requested_versions, *gpu_stack.there("nvidia_driver", host.facts)]), ""))
+    requested_versions = gpu_request.versions(gpu_request.requested("nvidia_driver", host))
+    return str(next(iter([*requested_versions, *gpu_request.there("nvidia_driver", host.facts)]), ""))
 
 
 def settings_hold(item: Workbench, values: Mapping[str, str]) -> bool:

@@ -11,7 +11,7 @@ import os
 import re
 import zipfile
 
-from . import environment_tree, processes, whole_files
+from . import atomic_files, environment_tree, processes
 
 MARK = ".deeplearning.json"
 WORK = ".deeplearning"  # the directory of a compilation while it runs; nothing else below the root changes
@@ -33,7 +33,7 @@ def versions(root):
             continue
         mark = read_mark(place)
         program = os.path.join(place, PROGRAM)
-        complete = bool(mark) and os.path.isfile(program) and whole_files.sha256_of(program) == mark.get("program")
+        complete = bool(mark) and os.path.isfile(program) and atomic_files.sha256_of(program) == mark.get("program")
         version_marks[name] = dict(mark or {}, managed=mark is not None, complete=complete)
     return version_marks
 

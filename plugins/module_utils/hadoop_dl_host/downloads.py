@@ -10,7 +10,7 @@ import re
 import ssl
 import time
 
-from . import processes, whole_files
+from . import atomic_files, processes
 from .connections import (
     SILENCE,
     DownloadError,
@@ -113,7 +113,7 @@ def fetch(url, path, sha256, size=0, seconds=3600, ca=None, proxied=False, mode=
 
     Only the right bytes get this name.
     """
-    display_url, part = without_secrets(url), whole_files.own_name(path + ".part")
+    display_url, part = without_secrets(url), atomic_files.own_name(path + ".part")
     if urlsplit(url).scheme == "https":
         trust(ca)  # what is wrong with the bundle is no answer of the server
 

@@ -17,14 +17,14 @@ import zipfile
 from multiprocessing.pool import ThreadPool  # novermin (2.7 has it)
 
 from . import (
+    atomic_files,
+    disk_space,
     environment_bytes,
     environment_names,
     environment_tree,
     mirror_source,
-    room,
     source_wheels,
     wheel_files,
-    whole_files,
 )
 from . import environment_packages as packages
 from .environment_packages import Refused
@@ -60,10 +60,10 @@ def promises(tree):
 def write_component(tree, component, rows, **more):
     """Mark a component as complete, once its files and the list of them are on the disk."""
     text = environment_bytes.manifest(rows)
-    whole_files.write_whole(packages.state_file(tree, component + ".files"), text)
+    atomic_files.write_whole(packages.state_file(tree, component + ".files"), text)
     environment_bytes.sync(tree)
     more.update(component=component, files_sha256=hashlib.sha256(text).hexdigest())
-    whole_files.write_json(packages.state_file(tree, component + ".json"), more)
+    atomic_files.write_json(packages.state_file(tree, component + ".json"), more)
 
 
 def unfinished_tree(environment):
@@ -101,7 +101,7 @@ def check_mount(directory):
 
 
 def check_room(directory, size, files):
-    problem = room.shortage(directory, size, files)
+    problem = disk_space.shortage(directory, size, files)
     if problem:
         raise Refused(
             "%s Remove old environments (environment_keep: 0) or other files there, or mount a file system with more room."
@@ -197,7 +197,7 @@ class Component(object):
         wheels = [wheel_files.Wheel(self.fetched(entry, scratch), site, python) for entry in entries]
         size, files = sum(wheel.size() for wheel in wheels), sum(len(wheel.members) for wheel in wheels)
         check_room(self.tree, size * 5 // 4, files * 2)
-        whole_files.write_whole(packages.state_file(self.tree, FAILED), b"")
+        atomic_files.write_whole(packages.state_file(self.tree, FAILED), b"")
         rows = {}
         for wheel in wheels:
             rows.update(wheel.install(self.tree))

@@ -7,8 +7,8 @@ import hashlib
 import os
 from multiprocessing.pool import ThreadPool  # novermin (2.7 has it)
 
+from . import atomic_files
 from . import environment_tree as tree
-from . import whole_files
 
 THREADS = 2  # hashing releases the interpreter's lock
 LARGE = 64  # files that are hashed one by one
@@ -19,7 +19,7 @@ def content(full):
     try:
         if os.path.islink(full):
             return hashlib.sha256(b"link to " + os.readlink(full)).hexdigest()
-        return whole_files.sha256_of(full)
+        return atomic_files.sha256_of(full)
     except (IOError, OSError):
         return ""
 

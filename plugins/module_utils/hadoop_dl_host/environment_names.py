@@ -10,7 +10,7 @@ import os
 import re
 import shutil
 
-from . import environment_tree, whole_files
+from . import atomic_files, environment_tree
 
 REMOVED = ".removing-"
 CLIENT = ".client"
@@ -90,7 +90,7 @@ def point(environment, tree):
         os.unlink(draft)
     os.symlink(os.path.basename(tree), draft)
     os.rename(draft, environment)
-    whole_files.sync_path(os.path.dirname(environment))
+    atomic_files.sync_path(os.path.dirname(environment))
 
 
 def remove(path):

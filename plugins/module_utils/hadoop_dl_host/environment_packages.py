@@ -7,9 +7,9 @@ import hashlib
 import os
 import re
 
-from . import environment_tree, lock_lines, processes
+from . import environment_tree, lockfile, processes
 from .host_lock import HostLocked
-from .lock_lines import canonical
+from .lockfile import canonical
 
 TOOLS = ("virtualenv",)  # make an environment and are not part of it
 KEPT_VARIABLES = ("PATH", "LANG", "LC_ALL", "HOME", "LD_LIBRARY_PATH", "TZ")
@@ -25,7 +25,7 @@ class Refused(Exception):
 def parse_section(text):
     """The artifacts of a lock's section: project, version, sha256, file, size."""
     entries = []
-    for _number, _component, line, match in lock_lines.lines(text):
+    for _number, _component, line, match in lockfile.lines(text):
         if line.startswith("#"):
             continue
         if not match:
@@ -41,7 +41,7 @@ def parse_section(text):
 def sections(text):
     """component -> section of a whole lock, each as hadoop_dl.data.locks gives it to a role."""
     section_lines = {}
-    for _number, component, line, _match in lock_lines.lines(text):
+    for _number, component, line, _match in lockfile.lines(text):
         if line.startswith("#"):
             section_lines[component] = [line]
         elif component:

@@ -4,7 +4,7 @@ from __future__ import absolute_import, division, print_function
 
 import os
 
-from . import environment_tree, whole_files
+from . import atomic_files, environment_tree
 
 PATH = "/opt/deeplearning/etc/hdfs.json"
 
@@ -22,5 +22,5 @@ def add(path, names, directories, user):
         "directories": sorted(set(record["directories"] + directories), key=lambda name: (-name.count("/"), name)),
         "user": user,
     }
-    whole_files.make_directory(os.path.dirname(path))
-    whole_files.write_json(path, new_record)
+    atomic_files.make_directory(os.path.dirname(path))
+    atomic_files.write_json(path, new_record)

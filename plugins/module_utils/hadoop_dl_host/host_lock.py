@@ -23,7 +23,7 @@ import json
 import os
 import time
 
-from . import whole_files
+from . import atomic_files
 from .processes import clock
 
 ROOT = "/opt/deeplearning"
@@ -112,7 +112,7 @@ class HostLock(object):
         """The lock's file, with its directory. Who removes both may do so between the two steps."""
         tries = 0
         while True:
-            whole_files.make_directory(self.root)
+            atomic_files.make_directory(self.root)
             tries += 1
             try:
                 return os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)

@@ -14,15 +14,15 @@ import re
 import sys
 
 from . import (
-    confinement,
     environment_tree,
+    host_cdsw,
     host_kerberos,
     host_system,
-    host_workbench,
     host_yarn,
     mapr,
     processes,
     recorded_files,
+    sandbox_cell,
 )
 
 ROOT = "/opt/deeplearning"
@@ -186,7 +186,7 @@ class Reader(host_system.System):
         }
 
     def read(self, names=()):
-        workbench, hadoop = host_workbench.read(self), self.hadoop()
+        workbench, hadoop = host_cdsw.read(self), self.hadoop()
         configurations = self.configurations(hadoop, names)
         return {
             "architecture": os.uname()[4],
@@ -207,8 +207,8 @@ class Reader(host_system.System):
             "kerberos": host_kerberos.read(self, configurations),
             "cdsw": workbench is not None,
             "workbench": workbench,
-            "containers": host_workbench.containers(self),
-            "cell_problem": None if self.root or os.geteuid() != 0 else confinement.refusal(),
+            "containers": host_cdsw.containers(self),
+            "cell_problem": None if self.root or os.geteuid() != 0 else sandbox_cell.refusal(),
             "unanswered": self.unanswered,
             "deeplearning": self.deeplearning(),
             "disk_free_mb": self.disk_free_mb(),

@@ -15,7 +15,7 @@ from __future__ import absolute_import, division, print_function
 import json
 import os
 
-from . import earlier_records, whole_files
+from . import atomic_files, earlier_records
 
 ROOT = "/opt/deeplearning"
 OWN = ("own", "account", "place")
@@ -56,7 +56,7 @@ class Ledger(object):
         content = dict(self.content, component=self.component, rows=rows)
         if not rows:
             del content["rows"]
-        whole_files.write_record(self.path, content if rows or "digest" in content else None)
+        atomic_files.write_record(self.path, content if rows or "digest" in content else None)
         earlier_records.remove(self.component, self.root)
 
 

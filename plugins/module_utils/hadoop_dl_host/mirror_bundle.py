@@ -15,7 +15,7 @@ import shutil
 import tarfile
 import tempfile
 
-from . import exchange, mirror_files, processes, whole_files
+from . import atomic_files, mirror_files, processes, replaced_directory
 
 MANIFEST, SIGNATURE = "bundle.json", "bundle.json.asc"
 LIMITS = {MANIFEST: 50 * 10**6, SIGNATURE: 10**5}  # bytes
@@ -38,7 +38,7 @@ def gpg(home, *arguments):
 def trust(home, key):
     """Give a new key ring these public keys alone; their fingerprints."""
     path = os.path.join(home, "key.asc")
-    whole_files.write_whole(path, key.encode("utf-8"))
+    atomic_files.write_whole(path, key.encode("utf-8"))
     answer = gpg(home, "--import", path)
     fingerprints = re.findall(r"^\[GNUPG:\] IMPORT_OK \d+ ([0-9A-F]+)", answer.output, re.M)
     if answer.status != 0 or not fingerprints:
@@ -52,7 +52,7 @@ def trust(home, key):
 def check(home, manifest, signature):
     """Refuse what none of the trusted keys signed."""
     for name, data in ((MANIFEST, manifest), (SIGNATURE, signature)):
-        whole_files.write_whole(os.path.join(home, name), data)
+        atomic_files.write_whole(os.path.join(home, name), data)
     answer = gpg(home, "--verify", os.path.join(home, SIGNATURE), os.path.join(home, MANIFEST))
     states = re.findall(r"^\[GNUPG:\] ([A-Z]+)", answer.output, re.M)
     if answer.status != 0 or "GOODSIG" not in states or "VALIDSIG" not in states:
@@ -92,7 +92,7 @@ def pack(target, root, paths, key):
         with key_ring() as home, open(draft, "wb") as stream:
             fingerprints = trust(home, key)
             rows = [row_of(root, path) for path in paths]
-            manifest = whole_files.json_text({"schema": 1, "files": rows}).encode("utf-8")
+            manifest = atomic_files.json_text({"schema": 1, "files": rows}).encode("utf-8")
             signature, signer = signed(home, manifest, fingerprints)
             check(home, manifest, signature)
             with tarfile.open(fileobj=stream, mode="w", format=tarfile.PAX_FORMAT) as archive:
@@ -104,14 +104,14 @@ def pack(target, root, paths, key):
             stream.flush()
             os.fsync(stream.fileno())
         os.rename(draft, target)
-        whole_files.sync_path(os.path.dirname(os.path.abspath(target)))
+        atomic_files.sync_path(os.path.dirname(os.path.abspath(target)))
     except (OSError, tarfile.TarError) as error:
         raise BundleError(
             "The bundle %s must be written of %s, but: %s. Free some space or correct that, then run again."
             % (target, root, error)
         ) from error
     finally:
-        exchange.discard(draft)
+        replaced_directory.discard(draft)
     return signer
 
 
@@ -119,7 +119,7 @@ def row_of(root, path):
     if not PATH.match(path):
         raise BundleError("A mirror's files must have plain names, but there is %r. Remove it." % path)
     file = os.path.join(root, path)
-    return {"path": path, "sha256": whole_files.sha256_of(file), "size": os.path.getsize(file)}
+    return {"path": path, "sha256": atomic_files.sha256_of(file), "size": os.path.getsize(file)}
 
 
 def add(archive, name, size, stream):
@@ -131,9 +131,9 @@ def add(archive, name, size, stream):
 def signed(home, manifest, fingerprints):
     """The signature by the first of these keys whose secret one is in the caller's key ring, and its fingerprint."""
     data, signature, problem = os.path.join(home, MANIFEST), os.path.join(home, SIGNATURE), None
-    whole_files.write_whole(data, manifest)
+    atomic_files.write_whole(data, manifest)
     for fingerprint in fingerprints:
-        exchange.discard(signature)
+        replaced_directory.discard(signature)
         answer = gpg(None, "--armor", "--local-user", fingerprint, "--output", signature, "--detach-sign", data)
         if answer.status == 0:
             with open(signature, "rb") as stream:
@@ -159,9 +159,9 @@ def unpack(source, root, key, artifacts=(), dry=False):
                 return missing(rows, root)
             mirror_files.prepare(root)
             with mirror_files.only_one(root):
-                exchange.discard(staging_of(root))  # of a run that was killed
+                replaced_directory.discard(staging_of(root))  # of a run that was killed
                 for place in places_of(rows):
-                    exchange.recover(*exchanged(root, place))
+                    replaced_directory.recover(*exchanged(root, place))
                 lacking = missing(rows, root)
                 if lacking:
                     fill(archive, rows, lacking, root)
@@ -250,7 +250,7 @@ def missing(rows, root):
         return (
             not os.path.isfile(file)
             or os.path.getsize(file) != row["size"]
-            or whole_files.sha256_of(file) != row["sha256"]
+            or atomic_files.sha256_of(file) != row["sha256"]
         )
 
     paths = set(row["path"] for row in rows)
@@ -276,17 +276,17 @@ def fill(archive, rows, lacking, root):
                 receive(stream, os.path.join(staging, row["path"]), row)
         if archive.next() is not None:
             raise tarfile.ReadError("it has more files than its list")
-        whole_files.sync_tree(staging)
+        atomic_files.sync_tree(staging)
         publish(staging, lacking, root)
     finally:
-        exchange.discard(staging)
+        replaced_directory.discard(staging)
 
 
 def receive(stream, path, row):
     os.makedirs(os.path.dirname(path), 0o755, exist_ok=True)
     digest, size = hashlib.sha256(), 0
     with open(path, "wb") as handle:
-        for chunk in iter(lambda: stream.read(whole_files.CHUNK), b""):
+        for chunk in iter(lambda: stream.read(atomic_files.CHUNK), b""):
             digest.update(chunk)
             handle.write(chunk)
             size += len(chunk)
@@ -298,9 +298,9 @@ def receive(stream, path, row):
 def publish(staging, lacking, root):
     for path in lacking:
         if not set_of(path):
-            whole_files.make_directory(os.path.dirname(os.path.join(root, path)))
+            atomic_files.make_directory(os.path.dirname(os.path.join(root, path)))
             os.rename(os.path.join(staging, path), os.path.join(root, path))
     for place in places_of([{"path": path} for path in lacking]):
         target, old = exchanged(root, place)
-        whole_files.make_directory(os.path.dirname(target))
-        exchange.put(os.path.join(staging, place), target, old)
+        atomic_files.make_directory(os.path.dirname(target))
+        replaced_directory.put(os.path.join(staging, place), target, old)

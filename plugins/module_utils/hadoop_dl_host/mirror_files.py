@@ -20,7 +20,7 @@ import urllib.error
 import urllib.parse
 from concurrent.futures import ThreadPoolExecutor, as_completed
 
-from . import downloads, mirror_pages, whole_files
+from . import atomic_files, downloads, mirror_pages
 from . import mirror_index as index
 
 REPORT_EVERY = 5  # seconds
@@ -83,7 +83,7 @@ def refused(artifact, part, url):
     return (
         "%s with sha256 %s is required, but %s delivered %d bytes with sha256 %s. They were thrown away. Run the same command "
         "again; if it stays so, something between here and the index changes files."
-        % (artifact["name"], artifact["sha256"], downloads.without_secrets(url), size, whole_files.sha256_of(part))
+        % (artifact["name"], artifact["sha256"], downloads.without_secrets(url), size, atomic_files.sha256_of(part))
     )
 
 
@@ -101,7 +101,7 @@ def fetch_one(artifact, root, index_url=None, report=None, pause=time.sleep):
     for fresh in (False, True):
         resumed = os.path.exists(part)
         index.patiently(artifact["name"], url, lambda: download(url, part, artifact.get("size"), report), pause)
-        if whole_files.sha256_of(part) == artifact["sha256"]:
+        if atomic_files.sha256_of(part) == artifact["sha256"]:
             os.chmod(part, 0o644)
             os.rename(part, target)
             return
@@ -137,7 +137,7 @@ def problem_of(artifact, root):
     size = os.path.getsize(path)
     if artifact.get("size") is not None and size != artifact["size"]:
         return "%d bytes instead of %d" % (size, artifact["size"])
-    return None if whole_files.sha256_of(path) == artifact["sha256"] else "other bytes than the lock's"
+    return None if atomic_files.sha256_of(path) == artifact["sha256"] else "other bytes than the lock's"
 
 
 def problems_of(artifacts, root):
@@ -195,14 +195,14 @@ def write_manifest(artifacts, root):
         path = artifact["folder"] + "/" + artifact["name"]
         size = os.path.getsize(place_of(artifact, root))
         rows[path] = {"sha256": artifact["sha256"], "size": size}
-    text = whole_files.json_text({"schema": 1, "artifacts": rows})
+    text = atomic_files.json_text({"schema": 1, "artifacts": rows})
     path = os.path.join(root, "manifest.json")
     if os.path.isfile(path):
         with open(path, encoding="utf-8") as handle:
             if handle.read() == text:
                 return mirror_pages.write(root, rows)
     draft = os.path.join(root, ".staging", "manifest.json")
-    whole_files.write_whole(path, text.encode("utf-8"), draft)
+    atomic_files.write_whole(path, text.encode("utf-8"), draft)
     mirror_pages.write(root, rows)
     return True
 

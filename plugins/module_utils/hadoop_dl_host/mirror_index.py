@@ -14,7 +14,7 @@ import urllib.parse
 
 from . import downloads
 from .connections import server_of, without_secrets
-from .lock_lines import canonical
+from .lockfile import canonical
 
 MAVEN_CENTRAL = "https://repo1.maven.org/maven2"
 DEFAULT_INDEX = "https://pypi.org/simple"

@@ -8,7 +8,7 @@ import os
 import re
 import urllib.parse
 
-from . import lock_lines, whole_files
+from . import atomic_files, lockfile
 
 FOLDER = "simple"
 PAGE = "index.html"
@@ -21,7 +21,7 @@ def project_of(name):
     if not name.endswith(SUFFIXES):
         return None
     match = re.match(r"^([^-]+)-.*[.]whl$", name) or re.match(r"^(.+?)-\d", name)
-    return lock_lines.canonical(match.group(1)) if match else None
+    return lockfile.canonical(match.group(1)) if match else None
 
 
 def pages(manifest):
@@ -56,8 +56,8 @@ def write(root, manifest):
     for path, text in sorted(page_texts.items()):
         place = os.path.join(root, path)
         if _text(place) != text:
-            whole_files.make_directory(os.path.dirname(place))
-            whole_files.write_whole(place, text.encode("utf-8"), os.path.join(root, ".staging", PAGE))
+            atomic_files.make_directory(os.path.dirname(place))
+            atomic_files.write_whole(place, text.encode("utf-8"), os.path.join(root, ".staging", PAGE))
             changed = True
     return changed
 

@@ -5,10 +5,10 @@ from __future__ import absolute_import, division, print_function
 import glob
 import os
 
-from . import environment_tree, room
+from . import disk_space, environment_tree
 
 PROBE = ".new-probe"  # a file by which a switch asks whether it can be written; only a killed run leaves it
-DIRECTORIES = ("downloads", room.RESERVE)
+DIRECTORIES = ("downloads", disk_space.RESERVE)
 CLIENT_SETTINGS = ("hadoop-env.sh", "spark-defaults.conf", "tfos-submit.json")
 RECEIPTS = ("environment", "additional_environments", "verify")
 REMOVING = ".removing-*"  # by a removal that was killed

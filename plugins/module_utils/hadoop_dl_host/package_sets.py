@@ -16,7 +16,7 @@ import os
 import re
 import shutil
 
-from . import exchange, processes, whole_files
+from . import atomic_files, processes, replaced_directory
 
 FOLDERS = ("rpm", "deb")  # the second has sets of Debian packages that release 0.2 made
 RECORD = "set.json"
@@ -26,7 +26,7 @@ PROGRAMS = {"createrepo_c": "createrepo_c", "rpmkeys": "rpm"}  # program: packag
 NAME = re.compile(r"^[A-Za-z0-9][\w.-]*$")
 WORD = re.compile(r"[A-Za-z][\w.+-]*")
 OPERATORS = {"if", "else", "unless", "and", "or", "with", "without"}
-LEFT = re.compile(r"^\..+\.(old|old-removing|new-(work-)?[0-9]+)$")  # by exchange and Maker
+LEFT = re.compile(r"^\..+\.(old|old-removing|new-(work-)?[0-9]+)$")  # by replaced_directory and Maker
 FILE = re.compile(r"^[A-Za-z0-9][\w.+^~-]*\.rpm$")
 HELD = re.compile(r"^[A-Za-z0-9][\w.+^~:-]*(/[A-Za-z0-9][\w.+^~:-]*)*$")  # below the set, by plain names
 
@@ -59,7 +59,7 @@ def difference(path, request):
         return "it was made of other inputs"
     for name, sha256 in sorted(record["packages"].items()):
         file = os.path.join(path, name)
-        if not os.path.isfile(file) or whole_files.sha256_of(file) != sha256:
+        if not os.path.isfile(file) or atomic_files.sha256_of(file) != sha256:
             return "%s is missing or differs" % name
     if not os.path.isfile(os.path.join(path, METADATA)):
         return "its metadata is missing"
@@ -78,7 +78,7 @@ def remove(root, dry=False):
             if record_of(path):
                 removals += [os.path.join(path, file) for file in files if os.path.lexists(os.path.join(path, file))]
     for path in () if dry else removals:
-        exchange.discard(path)
+        replaced_directory.discard(path)
         if os.path.basename(path) == RECORD:
             remove_empty_below(os.path.dirname(path))
     for folder in FOLDERS if removals and not dry else ():
@@ -123,19 +123,19 @@ class Maker(object):
         """Fetch, check, index and publish it; what packages of no repository here are required."""
         check_programs()
         for folder in (self.root, os.path.dirname(self.place)):
-            whole_files.make_directory(folder)
-        exchange.recover(self.place, self.old)
-        draft = exchange.draft(self.old)
+            atomic_files.make_directory(folder)
+        replaced_directory.recover(self.place, self.old)
+        draft = replaced_directory.draft(self.old)
         work = "%s.new-work-%d" % (self.old[: -len(".old")], os.getpid())
         os.makedirs(work, 0o700)
         try:
             os.mkdir(draft, 0o755)
             system_packages = self.fill(draft, work, processes.clock() + seconds)
-            whole_files.sync_tree(draft)
-            exchange.put(draft, self.place, self.old)
+            atomic_files.sync_tree(draft)
+            replaced_directory.put(draft, self.place, self.old)
         finally:
             shutil.rmtree(work, ignore_errors=True)
-            exchange.discard(draft)
+            replaced_directory.discard(draft)
         return system_packages
 
     def fill(self, draft, work, end):
@@ -159,10 +159,10 @@ class Maker(object):
             )
         record = {
             "request": digest(self.request()),
-            "packages": {name: whole_files.sha256_of(os.path.join(draft, name)) for name in files},
+            "packages": {name: atomic_files.sha256_of(os.path.join(draft, name)) for name in files},
             "elsewhere": system_packages,
         }
-        whole_files.write_json(os.path.join(draft, RECORD), record)  # the set is complete with it
+        atomic_files.write_json(os.path.join(draft, RECORD), record)  # the set is complete with it
         return system_packages
 
     def keep(self, draft, packages):
@@ -172,7 +172,7 @@ class Maker(object):
             served_path = os.path.join(self.place, name)
             if not FILE.match(name) or not os.path.isfile(served_path):
                 continue
-            if binascii.hexlify(package.chksum[1]).decode("ascii") == whole_files.sha256_of(served_path):
+            if binascii.hexlify(package.chksum[1]).decode("ascii") == atomic_files.sha256_of(served_path):
                 os.link(served_path, os.path.join(draft, name))
 
     def fetch(self, base, packages):
@@ -193,7 +193,7 @@ class Maker(object):
         rpmkeys = ["rpmkeys", "--define", "_dbpath %s" % os.path.join(work, "keys")]
         for number, repository in enumerate(self.repositories):
             key = os.path.join(work, "key-%d.asc" % number)
-            whole_files.write_whole(key, repository["key"].encode("utf-8"))
+            atomic_files.write_whole(key, repository["key"].encode("utf-8"))
             answer = processes.run(rpmkeys + ["--import", key], 60)
             if answer.status != 0:
                 raise SetError(

@@ -5,7 +5,7 @@ from __future__ import absolute_import, division, print_function
 import json
 import os
 
-from . import whole_files
+from . import atomic_files
 
 LARGEST_HASHED = 16 * 1024 * 1024  # bytes; of larger files the size is compared, because every run reads the receipt
 LISTED = ".deeplearning-runfile.json"  # a record of its own: a receipt that names it stands for what it lists
@@ -37,7 +37,7 @@ def describe(paths, is_hashed=lambda path: True):
         elif os.path.getsize(path) > LARGEST_HASHED or not is_hashed(path):
             record["sizes"][path] = os.path.getsize(path)
         else:
-            record["files"][path] = whole_files.sha256_of(path)
+            record["files"][path] = atomic_files.sha256_of(path)
     return record, missing_paths
 
 
@@ -51,7 +51,7 @@ def differences(record, at=lambda path: path):
             yield path, "%s is missing or not %d bytes long" % (path, size)
     for path, digest in sorted(record.get("files", {}).items()):
         try:
-            changed = whole_files.sha256_of(at(path)) != digest
+            changed = atomic_files.sha256_of(at(path)) != digest
         except (IOError, OSError):
             yield path, "%s is missing" % path
             continue

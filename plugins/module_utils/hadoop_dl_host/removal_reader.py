@@ -12,9 +12,9 @@ from . import (
     build_place,
     earlier_records,
     hdfs_record,
+    host_cdsw,
     host_lock,
     host_system,
-    host_workbench,
     ledger,
     own_entries,
     yarn_cluster,
@@ -127,7 +127,7 @@ class Removal(object):
         record = read_json(os.path.join(self.root, "etc", "cdsw.json"))
         if not (record or self.has("cdsw")):
             return {}
-        workbench = host_workbench.read(host_system.System(self.system)) or {}
+        workbench = host_cdsw.read(host_system.System(self.system)) or {}
         manager = record.get("cloudera_manager") or {}
         return {
             "kind": "parcel" if manager else "rpm",

@@ -15,10 +15,10 @@ import stat
 import time
 import traceback
 
-from . import leftovers, processes, seclusion, whole_files
+from . import atomic_files, processes, sandbox_build, stray_processes
+from .atomic_files import write_json
 from .environment_tree import read_json
 from .host_system import version_key
-from .whole_files import write_json
 
 SHORT = 600  # seconds for git, configure, and each question about the wheel
 TAIL = 64 * 1024  # bytes of a log that are looked at
@@ -71,7 +71,7 @@ def published(root, key):
     place = os.path.join(root, "published", key)
     provenance = read_json(os.path.join(place, "provenance.json"))
     wheel = os.path.join(place, provenance["wheel"]["name"]) if provenance else ""
-    if not provenance or not os.path.isfile(wheel) or whole_files.sha256_of(wheel) != provenance["wheel"]["sha256"]:
+    if not provenance or not os.path.isfile(wheel) or atomic_files.sha256_of(wheel) != provenance["wheel"]["sha256"]:
         return None
     return provenance
 
@@ -163,14 +163,14 @@ class Build(object):
         }
         environment.update(variables or {})
         directory = self.source if os.path.isdir(self.source) else self.place
-        prepare = seclusion.Seclusion(self.spec["user"], log, self.sessions)
+        prepare = sandbox_build.BuildSandbox(self.spec["user"], log, self.sessions)
         answer = processes.run(argv, seconds, environment, directory=directory, prepare=prepare)
         self.end_leftovers()
         return answer
 
     def end_leftovers(self):
         """Compilers outlive a bazel that was killed; what they hold and write is the next build's."""
-        pids = leftovers.end(self.sessions, processes.account(self.spec["user"])[1])
+        pids = stray_processes.end(self.sessions, processes.account(self.spec["user"])[1])
         if pids:
             raise Failed(
                 "Processes of a program of the build that was killed must end, but cannot be killed: %s. They wait in the kernel; see ps -o pid,stat,wchan,args, "
@@ -348,15 +348,15 @@ class Build(object):
             key=self.key,
             symbols=self.symbols(),
             check=self.answers["found"],
-            wheel={"name": name, "built_as": built, "sha256": whole_files.sha256_of(path), "size": os.path.getsize(path)},
+            wheel={"name": name, "built_as": built, "sha256": atomic_files.sha256_of(path), "size": os.path.getsize(path)},
             built=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
             seconds=int(time.time() - self.started),
         )  # fmt: skip
         write_json(os.path.join(draft, "provenance.json"), provenance)
-        whole_files.sync_path(path)
+        atomic_files.sync_path(path)
         remove(target)  # a damaged one: an intact one is not built again
         os.rename(draft, target)
-        whole_files.sync_path(os.path.dirname(target))
+        atomic_files.sync_path(os.path.dirname(target))
         for directory in (self.output, self.temporary):
             remove(directory)
 

@@ -15,7 +15,7 @@ import re
 import zipfile
 import zlib
 
-from . import whole_files
+from . import atomic_files
 
 CHUNK = 1 << 20
 TIME = 315532800  # 1980-01-01, the earliest time that a wheel can have: every file of every environment is of that time
@@ -173,7 +173,7 @@ def write(root, path, first, source=None, mode=0o644):
             break
         except (IOError, OSError) as error:
             if error.errno == errno.ENOENT:
-                whole_files.make_directory(os.path.dirname(full))
+                atomic_files.make_directory(os.path.dirname(full))
             elif error.errno == errno.EEXIST and attempt < 3:
                 os.unlink(full)
             else:

@@ -8,7 +8,7 @@ from __future__ import absolute_import, division, print_function
 import json
 import os
 
-from . import host_yarn, whole_files
+from . import atomic_files, host_yarn
 from .yarn_cluster import hadoop_configuration
 
 RECORD = host_yarn.DRAINED
@@ -40,12 +40,12 @@ def place(directory):
             "%s must have one name in a line, but it is XML, which this project does not change. Drain the host by your own means (docs/operate/operations.md)."
             % path
         )
-    whole_files.keeper(path, chooser=os.path.join(directory, "yarn-site.xml"))
+    atomic_files.keeper(path, chooser=os.path.join(directory, "yarn-site.xml"))
     return path
 
 
 def read(path):
-    with whole_files.as_keeper(path), open(path, "rb") as handle:
+    with atomic_files.as_keeper(path), open(path, "rb") as handle:
         data = handle.read(LARGEST + 1)
     if len(data) > LARGEST:
         raise Unusable("%s must have at most 8 MiB. Correct %s." % (path, PROPERTY))
@@ -95,11 +95,11 @@ def recorded(path):
 
 
 def write_record(path, nodes):
-    whole_files.write_record(path, {"nodes": nodes} if nodes else None)
+    atomic_files.write_record(path, {"nodes": nodes} if nodes else None)
 
 
 def write(path, data):
     """A link stays one, and so do owner and mode: the ResourceManager reads it."""
-    with whole_files.as_keeper(path):
+    with atomic_files.as_keeper(path):
         real = os.path.realpath(path)
-        whole_files.write_whole(real, data, **whole_files.access_of(real))
+        atomic_files.write_whole(real, data, **atomic_files.access_of(real))

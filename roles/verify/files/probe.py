@@ -12,12 +12,12 @@ import os
 import sys
 
 from ansible.module_utils.hadoop_dl_host import (
-    confinement,
     environment_imports,
     environment_tree,
     hdfs_command,
     kerberos_login,
     processes,
+    sandbox_cell,
     yarn_cluster,
     yarn_nodes,
 )
@@ -84,7 +84,7 @@ def inside(environment, variables, program, login=None):
         with environment_imports.runner(os.path.realpath(environment)) as run_confined:
             completed = run_confined(command, TIMEOUT, child_variables)
         output, problem = completed.output, completed.problem
-    except (confinement.NotConfined, IOError, OSError) as error:
+    except (sandbox_cell.NotConfined, IOError, OSError) as error:
         output, problem = "", str(error)
     # The NameNode is behind the network, which a cell lacks, and Hadoop asks for the name of the account.
     hdfs, answers = None, {}

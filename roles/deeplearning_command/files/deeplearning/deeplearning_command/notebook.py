@@ -7,8 +7,8 @@ import os
 import re
 import sys
 
+from ansible.module_utils.hadoop_dl_host import atomic_files, environment_tree
 from ansible.module_utils.hadoop_dl_host import environment_packages as packages
-from ansible.module_utils.hadoop_dl_host import environment_tree, whole_files
 from ansible.module_utils.hadoop_dl_host.user_environment import DEFAULT, ROOT, NotReady, check_own
 
 from deeplearning_command import local_page, options, programs
@@ -133,6 +133,6 @@ def write(path, spec):
     try:
         if not os.path.isdir(os.path.dirname(path)):
             os.makedirs(os.path.dirname(path))  # the user's, with the user's umask
-        whole_files.write_json(path, spec)
+        atomic_files.write_json(path, spec)
     except (IOError, OSError) as error:
         raise NotReady("%s must be writable and have room, but the system answers: %s." % (path, error))

@@ -5,7 +5,7 @@ from __future__ import absolute_import, division, print_function
 import os
 import stat
 
-from ansible.module_utils.hadoop_dl_host import host_workbench as workbench
+from ansible.module_utils.hadoop_dl_host import host_cdsw as workbench
 from ansible.module_utils.hadoop_dl_host import processes
 
 from gpu_check.cells import sick

@@ -11,7 +11,7 @@ import re
 import sys
 import time
 
-from ansible.module_utils.hadoop_dl_host import whole_files
+from ansible.module_utils.hadoop_dl_host import atomic_files
 from ansible.module_utils.hadoop_dl_host.gpu_health import GOOD, MINUTES, PATH, SICK, UNASKED, last
 from ansible.module_utils.hadoop_dl_host.text_columns import write
 
@@ -135,7 +135,7 @@ def main(host):
     lines = following(previous, kind, " ".join(words.split()))
     try:
         if lines:
-            whole_files.write_whole(host.at(PATH), ("%s\nlast look: %s\n" % lines).encode("utf-8"))
+            atomic_files.write_whole(host.at(PATH), ("%s\nlast look: %s\n" % lines).encode("utf-8"))
     except (IOError, OSError) as error:
         sys.stderr.write("root must write %s, but: %s. Run this as root.\n" % (PATH, error))
         return 1

@@ -11,7 +11,7 @@ import tarfile
 import tempfile
 import zlib
 
-from ansible.module_utils.hadoop_dl_host import environment_bytes, environment_tree, processes, whole_files
+from ansible.module_utils.hadoop_dl_host import atomic_files, environment_bytes, environment_tree, processes
 from ansible.module_utils.hadoop_dl_host.hdfs_command import PUT, Failure, Hdfs, answer
 from ansible.module_utils.hadoop_dl_host.user_environment import NotReady
 
@@ -176,7 +176,7 @@ def remember(row):
     try:
         if not os.path.isdir(os.path.dirname(note)):
             os.makedirs(os.path.dirname(note), 0o700)
-        whole_files.write_whole(note, " ".join(row).encode("utf-8"))
+        atomic_files.write_whole(note, " ".join(row).encode("utf-8"))
     except (IOError, OSError):
         return  # without a home the next job compares again
 

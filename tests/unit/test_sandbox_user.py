@@ -10,7 +10,7 @@ from typing import Any
 
 import locked_command
 import pytest
-from ansible.module_utils.hadoop_dl_host import retreat
+from ansible.module_utils.hadoop_dl_host import sandbox_user
 from interpreters import HOST_PYTHONS, UTILITIES, WITHOUT_ANSIBLE
 from python_files import write_script
 
@@ -19,11 +19,11 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can run a p
 
 CALLER = """
 import json, os
-from ansible.module_utils.hadoop_dl_host import processes, retreat
+from ansible.module_utils.hadoop_dl_host import processes, sandbox_user
 home, kind = sys.argv[2:]
 os.environ["PATH"] = home + "/jdk/bin:" + home + "/.local/bin:" + os.environ["PATH"]
-read = retreat.named_in_homes([os.environ["PATH"]])
-prepare = retreat.Retreat(home + "/bazel", read) if kind == "foreign" else None
+read = sandbox_user.named_in_homes([os.environ["PATH"]])
+prepare = sandbox_user.UserSandbox(home + "/bazel", read) if kind == "foreign" else None
 answer = processes.run(["sh", home + "/bazel/compile.sh"], 60, dict(os.environ, KIND=kind), prepare=prepare)
 print(json.dumps([answer.status, answer.output, answer.error]))
 """
@@ -111,8 +111,8 @@ def test_what_the_kernel_refuses_is_a_warning_and_sudo_stays_closed(monkeypatch)
         params: dict[str, Any] = {"root": "/tmp", "environment": {}, "purpose": "compiling bazel 0.26.1"}
         warn = staticmethod(warnings.append)
 
-    monkeypatch.setattr(retreat, "NAMESPACES", 1)
-    assert type(locked_command.secluded(Module())) is retreat.WithoutSudo
+    monkeypatch.setattr(sandbox_user, "NAMESPACES", 1)
+    assert type(locked_command.secluded(Module())) is sandbox_user.WithoutSudo
     assert warnings == [
         "This host should let users have namespaces (sysctl user.max_user_namespaces) but refuses namespaces of its own (Invalid argument). "
         "The network and the files of the user were open to it: compiling bazel 0.26.1."

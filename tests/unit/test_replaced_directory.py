@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible.module_utils.hadoop_dl_host import exchange
+from ansible.module_utils.hadoop_dl_host import replaced_directory
 from archives import archive
 from bazel_stand_in import executable
 from host_modules import run
@@ -27,12 +27,12 @@ def test_a_kill_before_each_step_leaves_one_complete_directory_or_the_way_back(t
     while dead:
         folder = tmp_path / str(number)
         place, old = filled(folder / "place", "old"), str(folder / ".place.old")
-        new = filled(Path(exchange.draft(old)), "new")
-        dead = killed(lambda: exchange.put(str(new), str(place), old), number)  # noqa: B023 (called at once)
-        exchange.recover(str(place), old)
+        new = filled(Path(replaced_directory.draft(old)), "new")
+        dead = killed(lambda: replaced_directory.put(str(new), str(place), old), number)  # noqa: B023 (called at once)
+        replaced_directory.recover(str(place), old)
         assert names(folder) == ["place"]
         assert {(place / name).read_text() for name in ("a", "b")} in ({"old"}, {"new"})
-        assert not exchange.is_left(old)
+        assert not replaced_directory.is_left(old)
         number += 1
     assert (place / "a").read_text() == "new"
     assert number > 5
@@ -44,8 +44,8 @@ def test_half_of_an_older_directory_never_comes_back(tmp_path):
     number, dead = 1, True
     while dead:
         filled(Path(old), "old")
-        dead = killed(lambda: exchange.remove(old), number)
-        exchange.recover(str(place), old)
+        dead = killed(lambda: replaced_directory.remove(old), number)
+        replaced_directory.recover(str(place), old)
         if place.exists():
             assert names(place) == ["a", "b"]
             for path in (place / "a", place / "b"):
@@ -58,7 +58,7 @@ def test_half_of_an_older_directory_never_comes_back(tmp_path):
 
 def packed(folder: Path, name: str, *files: str) -> tuple[str, str]:
     path = archive(folder.parent, name, *files)
-    return path, exchange.whole_files.sha256_of(path)
+    return path, replaced_directory.atomic_files.sha256_of(path)
 
 
 def libraries(folder: Path, name: str) -> dict[str, Any]:

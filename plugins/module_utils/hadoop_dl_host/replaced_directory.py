@@ -10,21 +10,21 @@ import glob
 import os
 import shutil
 
-from . import whole_files
+from . import atomic_files
 
 REMOVED = "-removing"
 
 
 def is_left(old):
     """Whether a killed run left something beside the place. Drafts that another run writes now do not count."""
-    return any(not whole_files.is_being_written(path) for path in _left(old))
+    return any(not atomic_files.is_being_written(path) for path in _left(old))
 
 
 def recover(place, old):
     """Restore the older directory if nothing has its place, and remove everything else. The caller must hold the lock."""
     if os.path.isdir(old) and not os.path.lexists(place):
         os.rename(old, place)
-        whole_files.sync_path(os.path.dirname(place))
+        atomic_files.sync_path(os.path.dirname(place))
     for path in _left(old):
         discard(path)
 
@@ -40,7 +40,7 @@ def put(new, place, old):
         if os.path.lexists(place):
             os.rename(place, old)
         os.rename(new, place)
-        whole_files.sync_path(os.path.dirname(place))
+        atomic_files.sync_path(os.path.dirname(place))
     except Exception:
         if os.path.isdir(old) and not os.path.lexists(place):
             os.rename(old, place)

@@ -22,7 +22,7 @@ import signal
 import stat
 import time
 
-from . import forked_child, processes
+from . import processes, sandbox_child
 
 # systemd gives numbers from 61184 on to services, and those up to 60577 to home directories.
 NUMBERS = range(60600, 61184)
@@ -37,7 +37,7 @@ LIMITS = {
 }
 # Everybody may write there, and /run has the sockets of services; the cell sees a directory of its own in their place.
 HIDDEN = ("/tmp", "/var/tmp", "/dev/shm", "/run")
-SEPARATE = forked_child.CLONE_NEWNS | forked_child.CLONE_NEWIPC | forked_child.CLONE_NEWNET
+SEPARATE = sandbox_child.CLONE_NEWNS | sandbox_child.CLONE_NEWIPC | sandbox_child.CLONE_NEWNET
 
 
 class NotConfined(Exception):
@@ -47,7 +47,7 @@ class NotConfined(Exception):
 def refusal():
     """Why root's programs cannot be confined here, as a sentence; None if they can. Nothing is written for this."""
     answer = processes.run(["/bin/true"], QUESTION, prepare=Entry(NUMBERS[0], "/", "/", [], {}))
-    return answer.error if answer.status == forked_child.NOT_STARTED else None
+    return answer.error if answer.status == sandbox_child.NOT_STARTED else None
 
 
 # --- users that no account has --------------------------------------------------------------------------------------
@@ -212,7 +212,7 @@ class Cell(object):
             )
         finally:
             end_processes(self.number)
-        if answer.status == forked_child.NOT_STARTED and answer.error.startswith(Entry.REFUSED):
+        if answer.status == sandbox_child.NOT_STARTED and answer.error.startswith(Entry.REFUSED):
             raise NotConfined(answer.error)
         return answer
 
@@ -224,7 +224,7 @@ class Cell(object):
         return Entry(self.number, self.path, self.temporary, paths, self.limits)
 
 
-class Entry(forked_child.Child):
+class Entry(sandbox_child.Child):
     """The way of a program into its cell."""
 
     REFUSED = "This host must be able to confine a program but refuses"
@@ -239,7 +239,7 @@ class Entry(forked_child.Child):
         self.call("a network of its own", self.unshare, SEPARATE)
         self.mount_privately()
         for path in self.hidden:
-            self.call("mounts of its own", self.mount, self.temporary, path, None, forked_child.MS_BIND, None)
+            self.call("mounts of its own", self.mount, self.temporary, path, None, sandbox_child.MS_BIND, None)
         for limit, value in self.limits.items():
             hard = resource.getrlimit(limit)[1]
             value = value if hard == resource.RLIM_INFINITY else min(value, hard)

@@ -5,8 +5,8 @@ from functools import cache
 from hadoop_dl.data import stacks
 from hadoop_dl.data.compat import load
 from hadoop_dl.data.versions import numbers
-from hadoop_dl.plan import gpu_stack
-from hadoop_dl.plan.gpu_stack import NAMES, NONE, ROLES, GpuHost, requested, serves, there, variable, versions
+from hadoop_dl.plan import gpu_request
+from hadoop_dl.plan.gpu_request import NAMES, NONE, ROLES, GpuHost, requested, serves, there, variable, versions
 
 
 @cache
@@ -74,7 +74,7 @@ def driver_contradictions(host: GpuHost) -> list[str]:
         decided = newest.required("driver_min") and not host.variables.get("nvidia_driver_version")
         if not decided or host.facts.nvidia.driver or host.variables.get("nvidia_driver_state") == "absent":
             return []
-        return gpu_stack.vgpu_problems(host.facts.nvidia) or [
+        return gpu_request.vgpu_problems(host.facts.nvidia) or [
             f"{newest.stack} requires driver {newest.required('driver_min')} or later of branch {newest.required('driver_branch')}, but "
             f"compat/drivers.yml lists no release of it for {host.facts.os.name or 'this system'} with dkms. Set nvidia_driver_version "
             "to one that the host's repositories have, or to none if the site installs it."

@@ -21,7 +21,7 @@ from gpu_layer_hosts import (
 
 from hadoop_dl.data import stacks
 from hadoop_dl.hosts import mirror_contents
-from hadoop_dl.plan import gpu_conflicts, gpu_stack, target
+from hadoop_dl.plan import gpu_contradictions, gpu_request, target
 from hadoop_dl.plan import model as plan_model
 from hadoop_dl_dev import invented_hosts
 
@@ -70,10 +70,10 @@ def test_the_release_of_a_toolkit_is_the_sites_if_it_names_one():
 )
 def test_a_default_is_a_release_that_the_systems_repository_has(monkeypatch, system, branch, release):
     node = changed(os={"short": system}, nvidia={"gpus": [{"vendor": "10de", "device": "1eb8"}]})
-    bare = gpu_stack.GpuHost(invented_hosts.host("data1", (), {}, node), target.Target())
-    monkeypatch.setattr(gpu_stack.GpuHost, "required", lambda _, name: {"driver_branch": branch}.get(name, "396.00"))
-    assert gpu_stack.driver_of_stack(bare) == ([release] if release else None)
-    problems = [text for text in gpu_conflicts.driver_contradictions(bare) if "Set nvidia_driver_version" in text]
+    bare = gpu_request.GpuHost(invented_hosts.host("data1", (), {}, node), target.Target())
+    monkeypatch.setattr(gpu_request.GpuHost, "required", lambda _, name: {"driver_branch": branch}.get(name, "396.00"))
+    assert gpu_request.driver_of_stack(bare) == ([release] if release else None)
+    problems = [text for text in gpu_contradictions.driver_contradictions(bare) if "Set nvidia_driver_version" in text]
     assert bool(problems) is (release is None)
 
 
@@ -93,7 +93,7 @@ DEBIAN = {"id": "debian", "family": "Debian", "short": "debian12", "name": "Debi
 
 def on_debian(**variables: Any) -> list[str]:
     bare = invented_hosts.host("data1", (), variables, changed(os=DEBIAN))
-    return gpu_conflicts.contradictions(gpu_stack.GpuHost(bare, target.Target()))
+    return gpu_contradictions.contradictions(gpu_request.GpuHost(bare, target.Target()))
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def test_what_this_project_installed_stays_and_is_looked_after():
         managed={"cuda": ["10.0"], "cudnn": ["7.6.4.38"], "cudnn_items": [{"version": "7.6.4.38", "cuda": "10.0"}]},
     )
     damaged_receipt = {"digest": "0" * 12, "problem": "/usr/lib64/libcuda.so.460.91.03 was changed"}
-    node["deeplearning"]["receipts"] = {role: damaged_receipt for role in gpu_stack.ROLES[:3]}
+    node["deeplearning"]["receipts"] = {role: damaged_receipt for role in gpu_request.ROLES[:3]}
     answer = made(host(node, **ACCEPTED))
     assert part(answer) == layer("460.91.03", "10.0", "7.6.4.38")
     assert "cuda_package_versions" not in answer.hosts["data1"]["gpu"], "a repair changes no release"
@@ -196,7 +196,7 @@ def test_a_build_host_gets_the_toolkit_that_is_named_and_no_driver():
 
 
 def test_a_library_of_which_no_release_is_known_is_a_problem(monkeypatch):
-    monkeypatch.setattr(gpu_stack, "exact", lambda *_: None)
+    monkeypatch.setattr(gpu_request, "exact", lambda *_: None)
     (problem,) = made(host(**ACCEPTED)).problems
     assert "requires cuDNN 7.6, but no release is known" in problem
 
@@ -295,7 +295,7 @@ def test_a_stack_for_the_cpu_decides_nothing():
 
 
 def test_a_stack_with_cuda_in_its_wheels_decides_the_driver_alone(monkeypatch):
-    monkeypatch.setattr(gpu_stack.GpuHost, "brings_wheels", True)
+    monkeypatch.setattr(gpu_request.GpuHost, "brings_wheels", True)
     assert part(made(host(**ACCEPTED))) == {"nvidia_driver_version": "470.82.01"}
 
 
@@ -315,7 +315,7 @@ def test_a_stack_with_cuda_in_its_wheels_decides_the_driver_alone(monkeypatch):
     ],
 )
 def test_which_versions_serve_what_a_stack_was_built_with(role, required, found, good):
-    assert gpu_stack.serves(role, required, found) is good
+    assert gpu_request.serves(role, required, found) is good
 
 
 def test_a_driver_that_goes_is_named_by_the_version_that_is_installed():

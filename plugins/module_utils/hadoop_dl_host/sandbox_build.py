@@ -1,7 +1,7 @@
 """Run a build as an unprivileged user, without a network, with its output in a log. Python 2.7 and 3.
 
 What is built is pinned by a commit, but its rules are programs: they see the host as its user does and a loopback device of their own. Unlike a
-cell (confinement) the user has an account and keeps its files, because a build of hours is resumed from them.
+cell (sandbox_cell) the user has an account and keeps its files, because a build of hours is resumed from them.
 """
 
 from __future__ import absolute_import, division, print_function
@@ -11,7 +11,7 @@ import os
 import socket
 import struct
 
-from . import forked_child, leftovers, processes
+from . import processes, sandbox_child, stray_processes
 
 # From linux/sockios.h and linux/if.h
 SIOCSIFFLAGS = 0x8914
@@ -19,24 +19,24 @@ IFF_UP, IFF_RUNNING = 0x1, 0x40
 FIRST_TO_END = "500"  # of 1000: without memory the kernel ends a build before the host's services
 
 
-class Seclusion(forked_child.Child):
+class BuildSandbox(sandbox_child.Child):
     """Makes a child the build's user, without a network."""
 
     REFUSED = "This host must be able to run a program without a network but refuses"
 
     def __init__(self, user, log=None, sessions=None):
-        super(Seclusion, self).__init__()
+        super(BuildSandbox, self).__init__()
         self.name, self.number, self.group = processes.account(user)
-        self.sessions = sessions  # a file for leftovers.end
+        self.sessions = sessions  # a file for stray_processes.end
         self.log = log  # a descriptor: the program's output goes there, and not to the caller
 
     def enter(self):
         if self.sessions is not None:
-            leftovers.note_session(self.sessions)
+            stray_processes.note_session(self.sessions)
         with open("/proc/self/oom_score_adj", "w") as handle:
             handle.write(FIRST_TO_END)
         if os.geteuid() == 0:
-            self.call("a network of its own", self.unshare, forked_child.CLONE_NEWIPC | forked_child.CLONE_NEWNET)
+            self.call("a network of its own", self.unshare, sandbox_child.CLONE_NEWIPC | sandbox_child.CLONE_NEWNET)
             loopback_up()
             os.initgroups(self.name, self.group)
             os.setgid(self.group)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible.module_utils.hadoop_dl_host import confinement, processes
+from ansible.module_utils.hadoop_dl_host import processes, sandbox_cell
 from interpreters import HOST_PYTHONS, UTILITIES, WITHOUT_ANSIBLE
 from other_processes import lasting, wait_until
 
@@ -42,7 +42,7 @@ class Cell:
         self.path, self.python, self.number = directory / "cell", python, -1
 
     def run(self, program: str, seconds: int = 60) -> processes.Answer:
-        with confinement.Cell(str(self.path)) as cell:
+        with sandbox_cell.Cell(str(self.path)) as cell:
             self.number = cell.number
             return cell.run([self.python, "-c", BEGIN + program], seconds, VARIABLES)
 
@@ -54,7 +54,7 @@ class Cell:
     @property
     def left(self) -> list[str]:
         """Processes of its user, and its directory."""
-        pids = [str(pid) for pid in confinement.of_processes().get(self.number, [])]
+        pids = [str(pid) for pid in sandbox_cell.of_processes().get(self.number, [])]
         return pids + [str(self.path)] * self.path.exists()
 
 
@@ -62,7 +62,7 @@ class Cell:
 def cell(open_directory: Path, open_python: str) -> Iterator[Cell]:
     new_cell = Cell(open_directory, open_python)
     yield new_cell
-    confinement.clear(str(new_cell.path))
+    sandbox_cell.clear(str(new_cell.path))
 
 
 # --- as whom a program runs -------------------------------------------------------------------------------------------
@@ -86,7 +86,7 @@ def test_a_program_runs_as_a_user_that_no_account_has(cell, monkeypatch):
     monkeypatch.setenv("SECRET", "root's")
     report = cell.report(IDENTITY)
     [number] = set(report["uid"]) | set(report["gid"])
-    assert number in confinement.NUMBERS
+    assert number in sandbox_cell.NUMBERS
     assert report["groups"] == []
     assert report["mask"] == 0o077
     path = str(cell.path)
@@ -226,8 +226,8 @@ def test_directories_deeper_than_a_path_can_name_are_removed(cell):
 
 
 CALLER = """
-from ansible.module_utils.hadoop_dl_host import confinement
-with confinement.Cell(sys.argv[2]) as cell:
+from ansible.module_utils.hadoop_dl_host import sandbox_cell
+with sandbox_cell.Cell(sys.argv[2]) as cell:
     cell.run(["/bin/sh", "-c", "setsid sleep 600 & touch begun; sleep 600"], 600, {"PATH": "/usr/bin:/bin"})
 """
 
@@ -237,13 +237,13 @@ def test_a_kill_of_the_caller_ends_the_program_and_the_next_run_removes_the_rest
     try:
         wait_until((cell.path / "begun").exists)
         cell.number = cell.path.stat().st_uid
-        assert cell.number in confinement.NUMBERS
+        assert cell.number in sandbox_cell.NUMBERS
         caller.send_signal(signal.SIGKILL)
         caller.wait()
         # The program itself ends with its caller; what it started waits for the next run.
-        wait_until(lambda: len(confinement.of_processes().get(cell.number, [])) < 3)
+        wait_until(lambda: len(sandbox_cell.of_processes().get(cell.number, [])) < 3)
         assert cell.left
-        confinement.clear(str(cell.path))
+        sandbox_cell.clear(str(cell.path))
         assert cell.left == []
     finally:
         caller.kill()
@@ -261,7 +261,7 @@ def test_without_a_network_of_its_own_nothing_runs(cell, open_directory):
     argv = [setpriv, "--bounding-set=-sys_admin", *program]
     completed = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
     assert completed.stderr.splitlines()[-1] == (
-        f"{confinement.__name__}.NotConfined: This host must be able to confine a program but refuses a network of its own "
+        f"{sandbox_cell.__name__}.NotConfined: This host must be able to confine a program but refuses a network of its own "
         "(Operation not permitted)."
     )
     assert not cell.path.exists()
@@ -289,11 +289,11 @@ def test_whether_the_kernel_grants_a_cell_is_known_before_anything_is_fetched(py
 
 
 FRENCH = r"""
-from ansible.module_utils.hadoop_dl_host import forked_child, processes
+from ansible.module_utils.hadoop_dl_host import sandbox_child, processes
 
 text = b"Op\xc3\xa9ration non permise"
 
-class Refused(forked_child.Child):
+class Refused(sandbox_child.Child):
     def enter(self):
         raise OSError(text if str is bytes else text.decode("utf-8"))
 
@@ -311,38 +311,38 @@ def test_a_refusal_in_the_hosts_own_language_is_a_sentence(python):
 
 def test_a_directory_that_users_cannot_enter_is_named(cell, open_directory):
     open_directory.chmod(0o700)
-    with pytest.raises(confinement.NotConfined, match=rf"must be able to enter {open_directory} \(chmod o\+x\)"):
+    with pytest.raises(sandbox_cell.NotConfined, match=rf"must be able to enter {open_directory} \(chmod o\+x\)"):
         cell.run("report()")
 
 
 def test_numbers_of_accounts_groups_and_processes_are_not_used(monkeypatch):
-    account, group, process, free = confinement.NUMBERS[:4]
+    account, group, process, free = sandbox_cell.NUMBERS[:4]
 
-    monkeypatch.setattr(confinement.pwd, "getpwuid", {account: "its entry"}.__getitem__)
-    monkeypatch.setattr(confinement.grp, "getgrgid", {group: "its entry"}.__getitem__)
+    monkeypatch.setattr(sandbox_cell.pwd, "getpwuid", {account: "its entry"}.__getitem__)
+    monkeypatch.setattr(sandbox_cell.grp, "getgrgid", {group: "its entry"}.__getitem__)
     with lasting(user=process):
-        assert confinement.free_numbers(4, [account, group, process, free]) == [free]
+        assert sandbox_cell.free_numbers(4, [account, group, process, free]) == [free]
 
 
 def test_processes_are_ended_although_the_accounts_of_the_host_give_no_answer(monkeypatch):
-    monkeypatch.setattr(confinement, "has_account", lambda number: pytest.fail("the accounts were read"))
-    with lasting(user=confinement.NUMBERS[0]) as sleeper:
-        confinement.end_processes(confinement.NUMBERS[0])
+    monkeypatch.setattr(sandbox_cell, "has_account", lambda number: pytest.fail("the accounts were read"))
+    with lasting(user=sandbox_cell.NUMBERS[0]) as sleeper:
+        sandbox_cell.end_processes(sandbox_cell.NUMBERS[0])
         assert sleeper.wait(5) == -signal.SIGKILL
 
 
 def test_only_processes_of_confined_programs_are_ended():
-    with pytest.raises(confinement.NotConfined, match="0 is no user number of confined programs"):
-        confinement.end_processes(0)
-    with pytest.raises(confinement.NotConfined, match="65534 is no user number"):
-        confinement.end_processes(65534)
+    with pytest.raises(sandbox_cell.NotConfined, match="0 is no user number of confined programs"):
+        sandbox_cell.end_processes(0)
+    with pytest.raises(sandbox_cell.NotConfined, match="65534 is no user number"):
+        sandbox_cell.end_processes(65534)
 
 
 PROGRAM = """
 import json, os
-from ansible.module_utils.hadoop_dl_host import confinement
+from ansible.module_utils.hadoop_dl_host import sandbox_cell
 path = sys.argv[2]
-with confinement.Cell(path) as cell:
+with sandbox_cell.Cell(path) as cell:
     program = "id -u; id -g; id -G; umask; pwd; cat /proc/net/dev | grep -c :; setsid sleep 600 & echo $!"
     answer = cell.run(["/bin/sh", "-c", program], 20, {"PATH": "/usr/bin:/bin"})
     alive = os.path.exists("/proc/%s/exe" % answer.output.split()[-1])
