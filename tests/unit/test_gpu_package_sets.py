@@ -1,4 +1,4 @@
-"""The sets of packages of the GPU layer that a mirror holds: what each kind of planned host needs, and where it is refused."""
+"""The sets of packages of the GPU layer that a mirror holds: what each kind of planned host needs, and what is refused."""
 
 import json
 from typing import Any

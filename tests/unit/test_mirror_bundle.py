@@ -5,6 +5,7 @@ import io
 import json
 import shutil
 import tarfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +57,7 @@ CARRIED = {**FILES, "rpm/gpu-el9/set.json": json.dumps(SET).encode()}
 
 
 @pytest.fixture(scope="module")
-def homes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+def homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Path]]:
     """The key rings of two sites, each with the file of its public key."""
     directory = tmp_path_factory.mktemp("keys")
     made = {}
@@ -68,7 +69,9 @@ def homes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         public = shell.run("gpg", "--homedir", str(home), "--armor", "--export").stdout
         (home / "public.asc").write_text(public)
         made[name] = home
-    return made
+    yield made
+    for home in made.values():
+        shell.run("gpgconf", "--homedir", str(home), "--kill", "gpg-agent")
 
 
 @pytest.fixture

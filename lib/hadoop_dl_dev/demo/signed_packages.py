@@ -58,6 +58,7 @@ def sign(repository: Path, home: Path) -> None:
     gpg = ("--define", f"_gpg_name {KEY_NAME}", "--define", "__gpg /usr/bin/gpg")
     packages = sorted(map(str, repository.glob("*.rpm")))
     run("rpmsign", *gpg, "--addsign", *packages, env={**os.environ, "GNUPGHOME": str(home)})
+    run("gpgconf", "--homedir", str(home), "--kill", "gpg-agent")
 
 
 def write_keys(repository: Path, home: Path) -> None:
