@@ -53,10 +53,9 @@ def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 def of_programs(play: Callable[[], object]) -> Cost:
     """What the programs cost that this function runs, and those that they leave to the first process of a namespace, which this one is (ssh's masters)."""
-    ended, peak = threading.Event(), [0]
+    ended, peak, others = threading.Event(), [0], programs()
 
     def watch() -> None:
-        others = programs()
         while not ended.wait(PAUSE):
             peak[0] = max(peak[0], sum(map(memory, programs() - others)))
 

@@ -57,7 +57,7 @@ HOT = {"clocks_throttle_reasons.hw_thermal_slowdown": "Active"}
         (535, {}, "recovery_action", "PASS", ["GPU 0: None"]),
         (535, {RESET: "Yes"}, "recovery_action", "FAIL", [f"GPU 0: {RESET}. Drain the host"]),
         (535, {DRAIN: "Yes"}, "recovery_action", "FAIL", [f"GPU 0: {DRAIN}. Drain"]),
-        (535, {RESET: "[N/A]"}, "recovery_action", "PASS", ["GPU 0: None"]),
+        (535, {RESET: "[N/A]"}, "recovery_action", "PASS", ["GPU 0: [N/A]"]),
         (418, {}, "retired_pages", "PASS", ["does not report", "retired_pages.pending: GPU 0: No"]),
         (418, {}, "throttling", "PASS", ["none"]),
         (418, HOT, "throttling", "FAIL", ["GPU 0: heat"]),

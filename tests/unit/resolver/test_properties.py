@@ -126,6 +126,7 @@ def test_every_named_stack_has_what_was_requested_of_it(request: dict[str, Any])
 
 @SOME
 @given(REQUESTS)
+@example({"driver": "470", "driver_branch": "384"})
 def test_no_rule_refuses_without_a_fact(request: dict[str, Any]) -> None:
     """What was requested is never the only reason: a rule that decides also explains."""
     for conflict in compose(request, suggest=False).conflicts:

@@ -345,8 +345,9 @@ class Driver(Part):
                 needs = f"needs driver branch {module['last_branch']} or older" if module else "was requested"
             return Finding(f"{item.label} {needs}", sources(module))
         if item.key == "driver" and any(other_item.key == "driver_branch" for other_item in items):
-            for text in self.exact([item]):
-                return Finding(f"{item.label} is of branch {branch_of(text)}", self.branch_sources(item))
+            for spec in item.specs:
+                if spec.kind == "prefix" and known(spec.text):
+                    return Finding(f"{item.label} is of branch {branch_of(spec.text)}", self.branch_sources(item))
         return Finding(f"{item.label} was requested", self.branch_sources(item))
 
     def exact(self, items: Sequence[Item]) -> Iterator[str]:
