@@ -104,10 +104,17 @@ def active(cluster: Cluster) -> set[str]:
     return {os.path.basename(name.strip()) for name in targets}
 
 
+def sealed(cluster: Cluster) -> list[str]:
+    """When the active environment of each host was sealed."""
+    look = ["stat", "--format=%y", "/opt/deeplearning/current/.deeplearning/sealed.json"]
+    return [nodes.execute(cluster.container(host), *look) for host in HOSTS]
+
+
 def test_every_job_sees_one_environment_while_stacks_change(cluster):
     upgrade = ("playbooks/upgrade_stack.yml", "-e", f"deeplearning_request={SECOND}", "-e", "assume_yes=true")
     canary = ("-e", "upgrade_canary=edge1", "-e", "upgrade_canary_user=analyst", "-e")
     command = "upgrade_canary_command='tfos-submit --memory 1g --wait 200 /home/analyst/look.py'"
+    seals = {FIRST: sealed(cluster)}
     jobs = Jobs(cluster)
     jobs.start()
     moments = []
@@ -119,6 +126,7 @@ def test_every_job_sees_one_environment_while_stacks_change(cluster):
         ):
             print(play(cluster, *step))
             assert active(cluster) == {ENVIRONMENTS[expected]}
+            assert sealed(cluster) == seals.setdefault(expected, sealed(cluster)), "used again, not rebuilt"
             moments.append(switched(cluster))
             count = len(jobs.done)
             while len(jobs.done) < count + 2:  # the job that runs now, and one that begins after the switch
