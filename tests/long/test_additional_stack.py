@@ -1,6 +1,6 @@
 """A second stack beside the active one, with Kerberos: a job names it, site.yml repairs it, and removes it once it is no longer requested.
 
-A cluster of its own.
+A cluster of its own, from which a host leaves at the end and comes back.
 """
 
 import json
@@ -12,8 +12,9 @@ from collections.abc import Iterator
 import hadoop_clusters
 import pytest
 from demo_commands import play, run
+from waiting import until
 
-from hadoop_dl_dev.demo import kerberos
+from hadoop_dl_dev.demo import kerberos, services
 from hadoop_dl_dev.demo.artifacts import MAVEN
 from hadoop_dl_dev.demo.cluster import Cluster
 from hadoop_dl_dev.demo.images import REPOSITORY
@@ -93,3 +94,26 @@ def test_dl4j_trains_on_the_cluster(tmp_path):
     kerberos.log_in(CLUSTER)
     output = on("edge1", "su", "-", "analyst", "-c", "cd dl4j && sh run.sh")
     assert 'RESULT {"accuracy": 0.9' in output
+
+
+def states() -> dict[str, str]:
+    """A NodeManager that has another port after a restart is there twice: the one that runs counts."""
+    rows = services.get(CLUSTER, ":8088/ws/v1/cluster/nodes")["nodes"]["node"]
+    return {row["nodeHostName"]: row["state"] for row in sorted(rows, key=lambda row: row["state"] == "RUNNING")}
+
+
+def test_a_host_leaves_yarn_and_comes_back_by_the_resourcemanagers_own_login():
+    site_file, path = "/etc/hadoop/conf/yarn-site.xml", "/etc/hadoop/yarn.exclude"
+    entry = f"<property><name>yarn.resourcemanager.nodes.exclude-path</name><value>{path}</value></property>"
+    on("master1", "sh", "-c", f"touch {path}; chown yarn {path}")
+    on("master1", "sed", "-i", f"s|</configuration>|{entry}\\n&|", site_file)
+    settings = {"node_maintenance_seconds": 60, "node_maintenance_start_command": "systemctl restart yarn-nodemanager"}
+    command = ("playbooks/node_maintenance.yml", "--limit", "data1", "-e")
+    all_run = dict.fromkeys(CLUSTER.data_hosts, "RUNNING")
+    until(lambda: states() == all_run, 120, "both must be registered")
+    play(CLUSTER, *command, json.dumps({**settings, "node_maintenance_state": "drained"}))
+    assert states()["data2"] == "RUNNING"
+    assert on("master1", "cat", path) == "data1\n"
+    output = play(CLUSTER, *command, json.dumps({**settings, "node_maintenance_state": "running"}))
+    assert (states(), on("master1", "cat", path)) == (all_run, ""), output
+    assert "node_maintenance" not in on("master1", "ls", "/opt/deeplearning/etc")
