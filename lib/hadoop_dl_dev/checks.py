@@ -176,34 +176,23 @@ def interrupted_politely(runner: Runner) -> Iterator[None]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="scripts/check", description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument(
-        "layers", nargs="*", metavar="LAYER", help=f"some of: {' '.join((*LAYERS, LONG))}; none means all but {LONG}"
-    )
-    parser.add_argument("--scenario", action="append", help="molecule: only this scenario (repeatable)")
-    parser.add_argument("--stack", action="append", help="e2e: only this stack (repeatable)")
-    parser.add_argument(
-        "--jobs",
-        type=int,
-        default=2,
-        help="lint, stacks: steps at a time; unit: processes, molecule: scenarios, and one more (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--from", dest="begin", metavar="STEP", help="long: begin with this step, as the table names it"
-    )
-    parser.add_argument("--only", metavar="STEP", help="long: this step alone")
-    options = parser.parse_args(arguments)
-
-    def refuse_others(noun: str, names: Sequence[str], choices: Sequence[str]) -> None:
-        unknown_names = [name for name in names if name not in choices]
-        if unknown_names:
-            parser.error(
-                f"{noun} is one of {', '.join(choices)}; found {', '.join(unknown_names)}. Choose one of those."
-            )
-
     layers = (*LAYERS, LONG)
-    refuse_others("a layer", options.layers, layers)
-    refuse_others("a scenario", options.scenario or (), scenarios(REPO))
+    steps_of_long = [*long_steps(REPO), *stack_steps(REPO)]
+    names = [step.name for step in steps_of_long]
+    parser = argparse.ArgumentParser(prog="scripts/check", description=__doc__.splitlines()[0] if __doc__ else None)
+    text = f"some of: {' '.join(layers)}; none means all but {LONG}"
+    parser.add_argument("layers", nargs="*", metavar="LAYER", help=text)
+    text = "molecule: only this scenario (repeatable)"
+    parser.add_argument("--scenario", action="append", choices=scenarios(REPO), metavar="NAME", help=text)
+    parser.add_argument("--stack", action="append", help="e2e: only this stack (repeatable)")
+    text = "lint, stacks: steps at a time; unit: processes, molecule: scenarios, and one more (default: %(default)s)"
+    parser.add_argument("--jobs", type=int, default=2, help=text)
+    text = "long: begin with this step, as the table names it"
+    parser.add_argument("--from", dest="begin", choices=names, metavar="STEP", help=text)
+    parser.add_argument("--only", choices=names, metavar="STEP", help="long: this step alone")
+    options = parser.parse_args(arguments)
+    if unknown := [name for name in options.layers if name not in layers]:
+        parser.error(f"a layer is one of {', '.join(layers)}; found {', '.join(unknown)}. Choose one of those.")
 
     runner = Runner(REPO)
     runner.logs.mkdir(parents=True, exist_ok=True)
@@ -216,11 +205,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.scenario
         else molecule_steps(REPO),
         "e2e": [step for lanes in phases for lane in lanes for step in lane],
-        LONG: [*long_steps(REPO), *stack_steps(REPO)],
+        LONG: steps_of_long,
     }
     if first := options.only or options.begin:
-        names = [step.name for step in plan[LONG]]
-        refuse_others(f"a step of {LONG}", [first], names)
         place = names.index(first)
         plan[LONG] = plan[LONG][place : place + 1 if options.only else None]
     runner.steps = [step for layer in layer_names for step in plan[layer]]

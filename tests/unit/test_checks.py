@@ -53,32 +53,6 @@ def test_a_cluster_that_was_started_is_removed_after_a_failure(runner):
     assert outcomes(runner) == ["FAILED", "passed", "not run", "not run"]
 
 
-def test_a_command_that_does_not_exist_is_a_failure(runner, capsys):
-    runner.steps = [Step("lint", "nothing", ["/no/such/command"])]
-    runner.run_in_order(runner.steps)
-    assert outcomes(runner) == ["FAILED"]
-    assert "/no/such/command" in capsys.readouterr().out
-
-
-def test_a_lane_runs_in_order_beside_others_and_cleans_up_after_their_failure(runner):
-    environment = {"E2E_STACK": "here"}
-    lane = [
-        bash("up", "touch up", "e2e", environment=environment),
-        bash(
-            "wait",
-            "for i in $(seq 600); do [ ! -e failed ] || exec sleep 3; sleep 0.05; done; exit 1",
-            "e2e",
-            environment=environment,
-        ),
-        bash("jobs", "true", "e2e", environment=environment),
-        bash("down", "true", "e2e", environment=environment, always=True),
-    ]
-    scenario = bash("scenario", "while [ ! -e up ]; do sleep 0.05; done; touch failed; exit 1", "molecule")
-    runner.steps = [*lane, scenario]
-    runner.run_side_by_side([lane, [scenario]], jobs=2)
-    assert outcomes(runner) == ["passed", "passed", "not run", "passed", "FAILED"]
-
-
 def test_a_scenario_that_ran_no_test_is_a_failure(runner, capsys):
     runner.steps = [bash("empty", "true", "molecule", needs_tests=True)]
     runner.run_side_by_side([[step] for step in runner.steps], jobs=1)
@@ -118,36 +92,9 @@ def test_the_summary_ends_with_the_cause_of_a_failure(runner, log, cause):
     assert cause in end
 
 
-@pytest.mark.parametrize(
-    "arguments", [["nonsense"], ["molecule", "--scenario", "no-such-scenario"], ["long", "--from", "no-such-step"]]
-)
-def test_misuse_is_refused_with_the_choices(arguments, capsys):
-    with pytest.raises(SystemExit) as stop:
-        checks.main(arguments)
-    assert stop.value.code == 2
-    assert "Choose one of those." in capsys.readouterr().err
-
-
 def test_what_is_slow_is_in_the_long_layer_only():
     quick = {step.name for step in check_steps.molecule_steps(check_steps.REPO)}
     long = {step.name for step in check_steps.long_steps(check_steps.REPO)}
     assert set(check_steps.LONG_SCENARIOS) <= long
     assert quick & long == set(check_steps.TWO_TIERS)
     assert quick | long >= set(check_steps.scenarios(check_steps.REPO))
-
-
-def test_every_file_of_tests_long_is_a_step(tmp_path):
-    (tmp_path / "tests/long").mkdir(parents=True)
-    (tmp_path / "tests/long/test_killed.py").touch()
-    [step] = check_steps.long_steps(tmp_path)
-    assert (step.name, step.needs_tests, step.command[1]) == ("killed", True, "tests/long/test_killed.py")
-
-
-@pytest.mark.parametrize(("option", "ran"), [("--from", [False, True, True]), ("--only", [False, True, False])])
-def test_the_long_layer_runs_the_steps_that_it_is_told_to(tmp_path, monkeypatch, option, ran):
-    monkeypatch.setattr(checks, "REPO", tmp_path)
-    steps = [bash(name, f"touch {tmp_path}/{name}", checks.LONG) for name in ("one", "two", "three")]
-    monkeypatch.setattr(checks, "long_steps", lambda repo: steps)
-    monkeypatch.setattr(checks, "stack_steps", lambda repo: [])
-    assert checks.main(["long", option, "two"]) == 0
-    assert [(tmp_path / step.name).exists() for step in steps] == ran

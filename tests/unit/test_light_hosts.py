@@ -1,6 +1,5 @@
-"""scripts/bench noop and first: what is left of hosts that are processes, their stack, and what is counted."""
+"""scripts/bench noop and first: what is left of hosts that are processes, and what is counted."""
 
-import hashlib
 import os
 import shlex
 import subprocess
@@ -11,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from hadoop_dl.data import locks, stacks
-from hadoop_dl_dev import light_hosts, small_stack
+from hadoop_dl_dev import light_hosts
 
 APART = "import sys; from hadoop_dl_dev import light_hosts; light_hosts.run_apart(['sh', '-c', sys.argv[1]])"
 COUNTED = """
@@ -65,27 +63,6 @@ def test_the_next_start_deletes_what_a_killed_one_left(tmp_path, monkeypatch):
     (tmp_path / "bench" / "hosts" / "0" / "upper").mkdir(parents=True)
     light_hosts.clean()
     assert (list(tmp_path.iterdir()), removed) == ([], [light_hosts.CONTAINER])
-
-
-def test_a_host_has_an_address_of_its_own():
-    addresses = [light_hosts.address(number) for number in range(2000)]
-    assert len(set(addresses)) == 2000
-    assert all(max(map(int, address.split("."))) < 251 for address in addresses)
-
-
-def test_the_small_stack_has_every_project_and_the_digests_of_its_wheels(tmp_path, monkeypatch):
-    monkeypatch.setattr(small_stack, "fetch_artifacts", lambda *_: [])
-    small_stack.make(tmp_path / "stacks", tmp_path / "mirror")
-    text = (tmp_path / "stacks" / "locks" / f"{small_stack.NAME}.txt").read_text()
-    lock, base = locks.parse_lock(text, small_stack.NAME, "2.7"), stacks.load_stack(small_stack.BASE).lock()
-    assert [(entry.component, entry.project, entry.version) for entry in lock.entries] == [
-        (entry.component, entry.project, entry.version) for entry in base.entries
-    ]
-    changed = [entry for entry in lock.entries if entry not in base.entries]
-    assert {"tensorflow", "numpy"} <= {entry.project for entry in changed}
-    for entry in changed:
-        content = (tmp_path / "mirror" / "wheels" / entry.name).read_bytes()
-        assert (entry.sha256, entry.size) == (hashlib.sha256(content).hexdigest(), len(content))
 
 
 @as_root
