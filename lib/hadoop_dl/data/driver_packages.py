@@ -33,8 +33,6 @@ class Request:
     module: Literal["proprietary", "open"]
     build: Literal["dkms", "precompiled"]
     repository_url: str
-    runfile: str
-    runfile_sha256: str
     license_accepted: bool
     upgrade_allowed: bool
     kernel: str

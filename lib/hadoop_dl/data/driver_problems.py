@@ -1,7 +1,6 @@
 """Every reason why a host cannot have the requested driver, found before anything changes: one sentence for each."""
 
 import base64
-import json
 import re
 from collections.abc import Iterator
 
@@ -44,11 +43,6 @@ def request_problems(request: Request, host: GpuHost) -> Iterator[str]:
         yield (
             f"nvidia_driver_dcgm_version requires packages and a driver of branch 450 or later, but {request.host} has nvidia_driver_source: "
             f"{request.source} and driver {request.version}. Install DCGM there by its own means, and remove the input."
-        )
-    if request.source == "runfile" and not (request.runfile and re.fullmatch("[0-9a-f]{64}", request.runfile_sha256)):
-        yield (
-            "nvidia_driver_source: runfile requires nvidia_driver_runfile (URL or path on the controller) and nvidia_driver_runfile_sha256 (64 hex "
-            f"digits), but has {json.dumps(request.runfile)} and {json.dumps(request.runfile_sha256)}. Set both; sha256sum prints the second."
         )
     if request.kernel_moves and not (request.kernel and host.driver.version == request.version):
         yield (
