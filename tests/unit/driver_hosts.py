@@ -51,7 +51,7 @@ INPUTS: dict[str, Any] = {
     "source": "package",
     "module": "proprietary",
     "build": "dkms",
-    **dict.fromkeys(("repository_url", "kernel", "branch_max", "branch_min"), ""),
+    **dict.fromkeys(("repository_url", "kernel"), ""),
     **dict.fromkeys(("dcgm_version", "signing_key", "signing_certificate"), ""),
     **dict.fromkeys(("license_accepted", "open_supported", "persistence"), True),
     **dict.fromkeys(("upgrade_allowed", "kernel_moves", "fabric_manager"), False),

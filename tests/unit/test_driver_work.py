@@ -59,7 +59,6 @@ KEY = {"signing_key": "/srv/site.key", "signing_certificate": "/srv/site.der"}
         ({"build": "precompiled", "module": "open"}, {}),  # a distribution's
         ({"module": "open", **RUNFILE}, {}),
         (RUNFILE, {}),
-        ({"branch_min": "550", "branch_max": "550"}, {}),
         ({"kernel": OLD.removesuffix(".x86_64")}, {"kernels": {"needed": [OLD]}}),
         (KERNEL, {"driver": installed()}),
         ({}, {"secure_boot": False}),
@@ -93,10 +92,6 @@ OF_RUNFILE = {"driver": {"source": "runfile", "version": "535.104.05"}}
         ({}, {"major": "10"}, ["on RHEL 7, 8 and 9, but data1 is rhel 10"]),
         ({"state": "absent"}, UBUNTU, ["packages are known on RHEL 7, 8 and 9"]),
         ({"license_accepted": False}, {}, ["nvidia_license_accepted: true", "nvidia_driver_license_accepted"]),
-        ({"branch_max": "470"}, {}, ["10de:15f8", "branch any to 470", "550.54.15"]),
-        ({"branch_max": "470"}, {"gpus": []}, ["(none on the PCI bus)"]),
-        ({"branch_min": "570"}, {}, ["branch 570 to any"]),
-        ({"module": "open", "open_supported": False}, {}, ["with the proprietary module, but 550.54.15 with the open"]),
         *(
             (
                 {"build": "precompiled", **inputs},
@@ -153,10 +148,8 @@ def test_requests_that_a_host_cannot_have(inputs, changes, words):
 
 
 def test_every_problem_is_told_at_once():
-    problems = work(
-        {"license_accepted": False, "branch_max": "470"}, locks={"plugin": False}, secure_boot=True
-    ).problems
-    assert len(problems) == 4
+    problems = work({"license_accepted": False}, locks={"plugin": False}, secure_boot=True).problems
+    assert len(problems) == 3
 
 
 @pytest.mark.parametrize(

@@ -37,8 +37,6 @@ class Request:
     upgrade_allowed: bool
     kernel: str
     kernel_moves: bool
-    branch_max: str
-    branch_min: str
     open_supported: bool
     persistence: bool
     fabric_manager: bool

@@ -27,7 +27,6 @@ def request_problems(request: Request, host: GpuHost) -> Iterator[str]:
             "Installing NVIDIA's driver requires its licence accepted, but nvidia_license_accepted is not true; nothing was downloaded. Read "
             "https://www.nvidia.com/en-us/drivers/nvidia-license/ and set nvidia_license_accepted: true (the role alone: nvidia_driver_license_accepted)."
         )
-    yield from branch_problems(request, host)
     compiled = numbers(host.major or "") >= (8,)
     if request.build == "precompiled" and not (compiled and request.source == "package"):
         yield (
@@ -49,18 +48,6 @@ def request_problems(request: Request, host: GpuHost) -> Iterator[str]:
             f"playbooks/upgrade_kernel.yml requires nvidia_driver_kernel_version and a host with driver {request.version}, but found "
             f'"{request.kernel}" and {request.host} with driver {host.driver.version or "none"}. Pass -e '
             "nvidia_driver_kernel_version=VERSION-RELEASE, and install the driver with playbooks/gpu.yml first."
-        )
-
-
-def branch_problems(request: Request, host: GpuHost) -> Iterator[str]:
-    branch, least, most = (numbers(text) for text in (request.branch, request.branch_min, request.branch_max))
-    fits = (not most or branch <= most) and branch >= least and (request.module != "open" or request.open_supported)
-    if not fits:
-        module = "" if request.open_supported else " with the proprietary module"
-        yield (
-            f"The GPUs of {request.host} ({', '.join(host.gpus) or 'none on the PCI bus'}) require a driver of branch {request.branch_min or 'any'} "
-            f"to {request.branch_max or 'any'}{module}, but {request.version} with the {request.module} module is requested. Choose another "
-            "nvidia_driver_version or nvidia_driver_module."
         )
 
 

@@ -1,7 +1,7 @@
 """What the role nvidia_driver does on a host, decided once from its inputs and from what gpu_host_info read before anything changed."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hadoop_dl.data import driver_problems, gpu_host
 from hadoop_dl.data.driver_packages import Pinned, Request, Rpms, packages_of
@@ -20,7 +20,7 @@ class Check:
 
 @dataclass(frozen=True)
 class Transaction:
-    """What the solver must find a way for, before anything changes. leaving: what leaves in it; exclude: what it must not touch."""
+    """What is installed at once; the solver must find a way for it before anything changes. leaving: what leaves in it; exclude: what it must not touch."""
 
     title: str
     packages: tuple[str | Pinned, ...]
@@ -40,15 +40,6 @@ class InstallerRun:
 class Headers:
     packages: tuple[Pinned, ...]
     record: tuple[str, ...]
-    exclude: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Installation:
-    """One transaction. leaving: what leaves in it; exclude: what it must not touch."""
-
-    packages: tuple[str | Pinned, ...]
-    leaving: tuple[str, ...]
     exclude: tuple[str, ...]
 
 
@@ -81,7 +72,7 @@ class Work:
     original: Original | None
     headers: Headers
     signs: bool
-    installation: Installation
+    installation: Transaction
     kernel_packages: tuple[Pinned, ...]
     installer: tuple[InstallerRun, ...]
     installs_everything: bool
@@ -109,11 +100,7 @@ def driver_work(request: Request, host: GpuHost) -> Work:
         original=None if host.files.settings else original(host),
         headers=Headers(tuple(packages.headers()), tuple(packages.header_names()), packages.excluded),
         signs=present and bool(request.signing_key) and request.build == "dkms",
-        installation=Installation(
-            packages=(*packages.parts(), *packages.dcgm()),
-            leaving=(*packages.replaced(), *packages.dcgm_leaving()),
-            exclude=packages.excluded,
-        ),
+        installation=installation(request, packages),
         kernel_packages=kernel_names(packages),
         installer=tuple(installer_runs(request, host, full)),
         installs_everything=full,
@@ -161,11 +148,15 @@ def installs_kernel(request: Request, host: GpuHost) -> bool:
 
 def transactions(request: Request, host: GpuHost, packages: Rpms, replaces: bool) -> Iterator[Transaction]:
     if installs_packages(request, host, packages, replaces):
-        names: tuple[str | Pinned, ...] = (*packages.headers(), *packages.parts(), *packages.dcgm())
-        leaving = (*packages.replaced(), *packages.dcgm_leaving())
-        yield Transaction(f"Driver {request.version}", names, leaving, packages.excluded)
+        driver = installation(request, packages)
+        yield replace(driver, packages=(*packages.headers(), *driver.packages))
     if installs_kernel(request, host):
         yield Transaction(f"Kernel {request.kernel}", kernel_names(packages), (), ("*nvidia*",))
+
+
+def installation(request: Request, packages: Rpms) -> Transaction:
+    leaving = (*packages.replaced(), *packages.dcgm_leaving())
+    return Transaction(f"Driver {request.version}", (*packages.parts(), *packages.dcgm()), leaving, packages.excluded)
 
 
 def kernel_names(packages: Rpms) -> tuple[Pinned, ...]:

@@ -180,7 +180,8 @@ class Driver(GpuPart):
     def inputs(self, case: Case) -> Json:
         leaving = gpu_request.there(self.name, case.facts)  # the role removes by the version's names
         version = next(iter([*case.versions(self.name), *leaving]), "")
-        return {"nvidia_driver_version": version, **gpu_layer.limits(case.facts)}
+        limits = gpu_layer.limits(case.facts)
+        return {"nvidia_driver_version": version} | {name: limits[name] for name in ("open_supported", "nvswitches")}
 
 
 class Cuda(GpuPart):
