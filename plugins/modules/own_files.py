@@ -17,7 +17,9 @@ options:
   paths: {description: Files and links and units and directories that only this component uses, type: list, elements: path, default: []}
   accounts: {description: Accounts that the role creates. One that was there before stays, type: list, elements: str, default: []}
   places:
-    description: Directories that list what the role put there. Their rows stay until the component is removed, and the role removes the contents before.
+    description:
+      - Directories in which only the role puts something. Their rows stay until the component is removed, and the directories, unless they were there before
+        or have other content. While somebody holds the lock of one, nothing is removed.
     type: list
     elements: path
     default: []
@@ -42,17 +44,16 @@ removed: {description: "Paths that were removed (in check mode, would be)", type
 
 import glob
 import os
-import pwd
-import shutil
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.hadoop_dl_host import atomic_files, disk_space, empty_directories, processes
-from ansible.module_utils.hadoop_dl_host.host_lock import HostLock, HostLocked, unless_checking
+from ansible.module_utils.hadoop_dl_host.host_lock import NAME, HostLock, HostLocked, unless_checking
 from ansible.module_utils.hadoop_dl_host.ledger import Ledger, Unreadable
+from ansible.module_utils.hadoop_dl_host.processes import has_account
 
 UNITS = "/systemd/system"
 DIRECTORIES = ("bin", "downloads", "envs", "etc", "jars", "spark", "state", disk_space.RESERVE)
-SECONDS = 120  # for systemd and userdel
+SECONDS = 600  # for systemd, userdel and rm
 
 
 class Refused(Exception):
@@ -65,13 +66,6 @@ def row_of(path, paths, root):
     ]
     is_link = same_name and not path.startswith(root + "/")
     return dict({"kind": "own", "path": path}, **({"link": same_name[0]} if is_link else {}))
-
-
-def has_account(name):
-    try:
-        return bool(pwd.getpwnam(name))
-    except KeyError:
-        return False
 
 
 def requested(params, old_rows, root):
@@ -126,13 +120,18 @@ def drafts(path, root):
 
 
 def remove(path):
+    """rm follows no link, whatever an account without rights put into a directory meanwhile."""
     if os.path.isdir(path) and not os.path.islink(path):
-        shutil.rmtree(path)
+        command("rm", "-rf", "--one-file-system", "--", path)
     else:
         os.unlink(path)
 
 
 def undo(rows, root):
+    for row in rows:
+        if row["kind"] == "place" and os.path.exists(os.path.join(row["path"], NAME)):
+            with HostLock("removing %s" % row["path"], 0, row["path"]):
+                pass  # whoever works there, as a build does, is not disturbed
     for row in rows:
         if row["kind"] == "account" and is_present(row):
             command("userdel", row["path"])
@@ -170,16 +169,18 @@ def work(module, component, root):
             ledger.content.pop("digest", None)
         if old_rows or leaves:
             ledger.write(rows)
-    gone = [row["path"] for row in old_rows if row["kind"] == "own"]
-    gone += [ledger.path] * has_nothing  # file_keys may have removed it
-    return {"changed": bool(links or removed_paths or leaves), "removed": removed_paths}, gone
+    gone_rows = old_rows + [{"kind": "own", "path": ledger.path}] * has_nothing  # file_keys may have removed it
+    return {"changed": bool(links or removed_paths or leaves), "removed": removed_paths}, gone_rows
 
 
-def prune(paths, root):
+def prune(rows, root):
     """Directories that are empty now; of the system's only those that this project may have created."""
-    parents = set(os.path.dirname(path) for path in paths if not path.startswith(root + "/"))
-    parents = sorted(path for path in parents if path.endswith(".service.d") or "/deeplearning" in path)
-    empty_directories.remove(parents + [os.path.join(root, name) for name in DIRECTORIES] + [root], False)
+    places = dict((row["path"], row["existed"]) for row in rows if row["kind"] == "place")
+    parents = set(os.path.dirname(row["path"]) for row in rows if row["kind"] == "own") - set(places)
+    parents = [path for path in parents if path.endswith(".service.d") or "/deeplearning" in path]
+    parents = [path for path in parents if not (path + "/").startswith(root + "/")]
+    parents += [path for path in places if not places[path]]
+    empty_directories.remove(sorted(parents) + [os.path.join(root, name) for name in DIRECTORIES] + [root], False)
 
 
 def main():
@@ -197,9 +198,9 @@ def main():
     component, root = module.params["component"], module.params["root"].rstrip("/")
     try:
         with unless_checking(module, HostLock("the files of %s" % component, root=root)):
-            result, gone = work(module, component, root)
-        if gone and not module.check_mode:
-            prune(gone, root)  # without the lock, which may be all that is left
+            result, gone_rows = work(module, component, root)
+        if gone_rows and not module.check_mode:
+            prune(gone_rows, root)  # without the lock, which may be all that is left
     except (HostLocked, Refused) as problem:
         module.fail_json(msg=str(problem))
     except Unreadable as problem:

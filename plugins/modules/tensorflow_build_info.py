@@ -10,6 +10,7 @@ description:
   - Answers with one mapping, C(tensorflow_build_info). Reads only, and therefore runs in check mode.
 options:
   root: {description: Directory of the builds, type: path, required: true}
+  user: {description: Account that builds, type: str, required: true}
   python: {description: The interpreter that the wheel is for, type: str, required: true}
   path: {description: Where programs are looked for, type: list, elements: str, required: true}
   bazel: {description: The executable of bazel, type: str, required: true}
@@ -33,6 +34,7 @@ from ansible.module_utils.hadoop_dl_host import (
     bazel_versions,
     disk_space,
     host_system,
+    ledger,
     lockfile,
     processes,
 )
@@ -89,6 +91,13 @@ def clang(path):
     return match.group(1) if match else ""
 
 
+def foreign_entries(root):
+    """What is in a directory that no build used: builds write and remove there."""
+    if root in [row["path"] for row in ledger.rows("tensorflow_build", kind="place")] or not os.path.lexists(root):
+        return []
+    return sorted(set(os.listdir(root)) - set(["lost+found"])) if os.path.isdir(root) else ["another kind of file"]
+
+
 def headers(directory, names, pattern):
     """The digest of the first of these headers, and what the pattern finds in it."""
     for name in names:
@@ -103,6 +112,7 @@ def main():
     module = AnsibleModule(
         argument_spec={
             "root": {"type": "path", "required": True},
+            "user": {"type": "str", "required": True},
             "python": {"type": "str", "required": True},
             "path": {"type": "list", "elements": "str", "required": True},
             "bazel": {"type": "str", "required": True},
@@ -119,6 +129,8 @@ def main():
     info = {
         "os": system.operating_system(),
         "architecture": os.uname()[4],
+        "foreign_entries": foreign_entries(params["root"].rstrip("/"))[:5],
+        "has_user": processes.has_account(params["user"]),
         "glibc": system.glibc(),
         "memory_mb": os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // (1024 * 1024),
         "cores": os.sysconf("SC_NPROCESSORS_ONLN"),

@@ -53,6 +53,8 @@ INFO: dict[str, Any] = {
     "memory_mb": 32000,
     "cores": 16,
     "disk_free_mb": 90000,
+    "foreign_entries": [],
+    "has_user": True,
     "tools": {"git": "/usr/bin/git", "objdump": "/usr/bin/objdump"},
     "compiler": {"path": "/opt/rh/devtoolset-7/root/usr/bin/gcc", "version": "7.3.1"},
     "clang": {"path": "", "version": ""},

@@ -7,7 +7,9 @@ from typing import Any
 import host_modules
 import own_files
 import pytest
-from ansible.module_utils.hadoop_dl_host import earlier_records, ledger
+import tensorflow_build_info
+from ansible.module_utils.hadoop_dl_host import earlier_records, ledger, removal_reader
+from ansible.module_utils.hadoop_dl_host.host_lock import HostLock
 from environments import Module
 
 COMPONENT = "tensorflowonspark"
@@ -123,6 +125,23 @@ def test_an_account_goes_and_a_place_is_known_until_the_component_goes(root, mon
     assert change() is False
 
 
+def test_what_builds_put_into_a_directory_goes_with_it_and_a_build_that_runs_keeps_all(root):
+    old, new = root.parent / "old", root.parent / "new"
+    old.mkdir()
+    for place in (old, new):  # an inventory that named another one
+        paths = [str(place / "source"), str(place / ".lock")]
+        assert tensorflow_build_info.foreign_entries(str(place)) == []
+        run(root, *paths, places=[str(place)], state="added")
+        (place / "source/inside").mkdir(parents=True)
+        with HostLock("building", 0, str(place)):
+            assert "building (process" in run(root)["msg"]
+        assert (place / "source/inside").exists()
+    (old / "thesis.tex").write_text("keep")
+    assert run(root)["changed"] is True
+    assert (new.exists(), [path.name for path in old.iterdir()]) == (False, ["thesis.tex"])
+    assert tensorflow_build_info.foreign_entries(str(old)) == ["thesis.tex"], "never recorded as this project's"
+
+
 class Killed(BaseException):
     pass
 
@@ -191,6 +210,9 @@ def test_own_files_of_release_0_2_are_known_by_their_names(tmp_path):
     (system / "etc/pip.conf").symlink_to("/etc/site/pip.conf")
     (root / "etc").mkdir()
     (root / "etc/mirror.json").write_text('{"roots": {"/a": true}, "user_existed": false}')
+    (system / "build/home").mkdir(parents=True)
+    record = {"roots": {str(system / "build"): False}, "users": {"builder": True, "deeplearning-build": False}}
+    (root / "etc/tensorflow_build.json").write_text(json.dumps(record))
     own = {name: earlier_records.own_rows(name, str(root), str(system)) for name in earlier_records.OWN}
     assert [row["path"] for row in own["gpu_check"]] == [
         str(root / "bin/gpu-check"),
@@ -201,3 +223,11 @@ def test_own_files_of_release_0_2_are_known_by_their_names(tmp_path):
         {"kind": "place", "path": "/a", "existed": True},
         {"kind": "account", "path": "deeplearning-mirror", "existed": False},
     ]
+    assert [(row["kind"], row["path"]) for row in own["tensorflow_build"]] == [
+        ("place", str(system / "build")),
+        ("account", "builder"),
+        ("account", "deeplearning-build"),
+        ("own", str(system / "build/home")),
+        ("own", str(root / "etc/tensorflow_build.json")),
+    ]
+    assert removal_reader.Removal(str(root)).build() == [str(system / "build"), "the account deeplearning-build"]

@@ -152,6 +152,7 @@ def test_the_key_stays_where_only_the_speed_differs():
         ({"memory_mb": 4000}, {}, "8000 MB of memory are required, but this host has 4000 MB"),
         ({"disk_free_mb": 10}, {}, "20000 MB of free disk in /var/lib/deeplearning-build are required"),
         ({"architecture": "ppc64le"}, {}, "this host is ppc64le"),
+        ({"foreign_entries": ["source", "thesis.tex"]}, {}, "must be a new or empty directory, because builds write and remove there"),
         ({"tools": {"git": "", "objdump": ""}}, {}, "Install the package binutils"),
         ({"compiler": {"path": "/usr/bin/gcc", "version": "4.8.5"}}, {}, "requires gcc 7.3.1 or later, but /usr/bin/gcc is 4.8.5"),
         ({"compiler": {"path": "", "version": ""}}, {}, "gcc 7.3.1 or later is required, but is missing"),

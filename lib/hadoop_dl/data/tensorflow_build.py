@@ -252,6 +252,11 @@ def input_problems(inputs: Mapping[str, Any]) -> Iterator[str]:
 def host_problems(inputs: Mapping[str, Any], info: Mapping[str, Any]) -> Iterator[str]:
     if info["architecture"] != "x86_64":
         yield f"The build is for x86_64, but this host is {info['architecture']}."
+    if info["foreign_entries"]:
+        yield (
+            f"tensorflow_build_root must be a new or empty directory, because builds write and remove there, but {inputs['root']} has "
+            f"{', '.join(info['foreign_entries'])}. Name another one."
+        )
     for resource, available_mb, required_mb in (
         ("memory", info["memory_mb"], inputs["memory_min_mb"]),
         (f"free disk in {inputs['root']}", info["disk_free_mb"], inputs["disk_min_mb"]),

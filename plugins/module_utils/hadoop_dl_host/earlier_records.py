@@ -2,7 +2,7 @@
 
 etc/yarn_gpu.json, etc/cdsw.json with its copy .previous, etc/daemon.json with its copy .before. The first change of the ledger replaces them.
 .sha256 and .sizes.json in a directory that came from an archive. The module placed_tree replaces them.
-etc/mirror.json, and which directories and which account the host had before the mirror. Own files had no record: their names tell.
+etc/mirror.json and etc/tensorflow_build.json, and which directories and accounts the host had before. Own files had no record: their names tell.
 """
 
 from __future__ import absolute_import, division, print_function
@@ -49,7 +49,12 @@ OWN = {
         "/usr/local/lib/deeplearning-mirror",
         UNITS + "deeplearning-mirror.service",
     ),
+    "tensorflow_build": ("{root}/etc/tensorflow_build.json",),
 }
+BUILD = (
+    "home sources archives source builds bazel sessions published check_wheel.py running.json .draft-running.json .lock"
+)
+IN_PLACES = {"mirror": [], "tensorflow_build": BUILD.split()}
 CDSW_CONF, DAEMON_JSON = "/etc/cdsw/config/cdsw.conf", "/etc/docker/daemon.json"
 
 
@@ -69,7 +74,7 @@ def are_present(component, root, system=""):
 
 def own_rows(component, root, system=""):
     """The own files that a component has on this host. A link to something else is not this project's."""
-    ledger_rows = mirror_rows(root) if component == "mirror" else []
+    ledger_rows = place_rows(component, root) if component in IN_PLACES else []
     for pattern in OWN.get(component, ()):
         for path in sorted(glob.glob(pattern.replace("{root}", root) if "{root}" in pattern else system + pattern)):
             row = {"kind": "own", "path": path}
@@ -80,14 +85,16 @@ def own_rows(component, root, system=""):
     return ledger_rows
 
 
-def mirror_rows(root):
-    """The directories that the mirror ever served, and its account."""
+def place_rows(component, root):
+    """The directories that the mirror ever served, or builds used, with the account, and what builds put there."""
     try:
-        record = json.loads(text(os.path.join(root, "etc", "mirror.json")) or "{}")
-        ledger_rows = [
-            {"kind": "place", "path": path, "existed": record["roots"][path]} for path in sorted(record["roots"])
-        ]
-        return ledger_rows + [{"kind": "account", "path": "deeplearning-mirror", "existed": record["user_existed"]}]
+        record = json.loads(text(os.path.join(root, "etc", component + ".json")) or "{}")
+        users = record["users"] if "users" in record else {"deeplearning-mirror": record["user_existed"]}
+        places = sorted(record["roots"])
+        paths = [os.path.join(place, name) for place in places for name in IN_PLACES[component]]
+        ledger_rows = [{"kind": "place", "path": path, "existed": record["roots"][path]} for path in places]
+        ledger_rows += [{"kind": "account", "path": name, "existed": users[name]} for name in sorted(users)]
+        return ledger_rows + [{"kind": "own", "path": path} for path in paths if os.path.lexists(path)]
     except (ValueError, KeyError, TypeError):
         return []
 

@@ -105,6 +105,13 @@ def account(user):
     return entry.pw_name, entry.pw_uid, entry.pw_gid
 
 
+def has_account(user):
+    try:
+        return bool(account(user))
+    except KeyError:
+        return False
+
+
 def foreign(paths, owners=(0,), groups=()):
     """(path, uid) of the first file or directory on the way to one of these that others than its owners may change; None if there is none.
 

@@ -9,7 +9,6 @@ import re
 
 from . import (
     bazel_versions,
-    build_place,
     earlier_records,
     hdfs_record,
     host_cdsw,
@@ -143,14 +142,12 @@ class Removal(object):
         return yarn_cluster.reasons(self.named(), os.path.join(self.root, "etc", "hadoop-env.sh"), *self.login)
 
     def build(self):
-        """What builds of TensorFlow created, by their record: directories, accounts, and the receipt, unless it alone tells of them."""
-        roots, users = build_place.present(read_json(os.path.join(self.root, "etc", "tensorflow_build.json")))
-        records = [
-            os.path.join(self.root, "state", "tensorflow_build.json"),
-            os.path.join(self.root, "etc", "tensorflow_build.json"),
-        ]
-        leftovers = [root for root, below in roots if below] + ["the account " + name for name in users]
-        return leftovers + own_entries.present(records)
+        """The directories and accounts that builds of TensorFlow created, by their ledger."""
+        if not self.has("tensorflow_build"):
+            return []
+        places, accounts = [ledger.rows("tensorflow_build", self.root, kind) for kind in ("place", "account")]
+        lines = [row["path"] for row in places if os.path.isdir(row["path"])]
+        return lines + ["the account " + row["path"] for row in accounts if not row["existed"]] or ["its receipt"]
 
     def bazel(self):
         marks = bazel_versions.versions(self.bazel_root)
