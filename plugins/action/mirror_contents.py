@@ -7,8 +7,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-from ansible.errors import AnsibleError
-
 from hadoop_dl.hosts.actions import OnceAction
 from hadoop_dl.hosts.inventory_values import REPOSITORY, Inventory
 from hadoop_dl.hosts.mirror_contents import contents
@@ -22,16 +20,8 @@ class ActionModule(OnceAction):
         try:
             plan = Path(self._task.args["plan"]) if self._task.args.get("plan") else None
             stacks = self._task.args.get("stacks") or ()
-            site_contents = contents(inventory.hosts, stacks, REPOSITORY, self.key_text, plan)
+            site_contents = contents(inventory.hosts, stacks, REPOSITORY, plan)
         except ValueError as error:  # A stack or lock that cannot be read.
             return {"failed": True, "msg": str(error)}
         Path(self._task.args["file"]).write_text(json.dumps(site_contents.as_json()), encoding="utf-8")
         return {}
-
-    def key_text(self, name: str) -> str:
-        """The file as the lookup `file` of a playbook finds it."""
-        try:
-            path = self._find_needle("files", name)
-            return Path(path).read_text(encoding="utf-8").rstrip()
-        except (AnsibleError, OSError, UnicodeDecodeError) as error:
-            raise ValueError(str(error)) from error

@@ -13,7 +13,4 @@ class FilterModule:
             "mirror_index_problem": addresses.mirror_index_problem,
             "mirror_url_problem": addresses.mirror_url_problem,
             "mirror_root_problem": partial(addresses.own_directory_problem, "mirror_root"),
-            "package_set_keys": addresses.package_set_keys,
-            "package_set_records": addresses.package_set_records,
-            "package_sets_problem": addresses.package_sets_problem,
         }

@@ -1,6 +1,7 @@
 """The sets of packages of the GPU layer that a mirror holds: what each kind of planned host needs, and what is refused."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import gpu_layer_hosts
@@ -131,7 +132,7 @@ def test_hosts_of_two_systems_have_a_set_each_and_hosts_without_gpus_none():
 
 
 URLS = {"el9": "http://cuda.example.com/el9 http://epel.example.com/9"}
-INPUTS = {"mirror_gpu_key": "keys/all.asc", "mirror_gpu_repositories": URLS}
+INPUTS = {"mirror_gpu_key": __file__, "mirror_gpu_repositories": URLS}
 
 
 @pytest.fixture
@@ -152,16 +153,11 @@ def planned(*names: str, system: str = "el9") -> Any:
 
 
 def contents(plan: Any, *hosts: str, **variables: Any) -> mirror_contents.Contents:
-    """What the mirror of these hosts holds; the key's file is there."""
+    """What the mirror of these hosts holds; this file is that of the keys."""
     listed = [make_host(name, ("data_nodes",), None) for name in hosts]
     mirror_host = make_host("mirror1", ("mirror_host",), None, **{**INPUTS, **variables})
 
-    def key_text(name: str) -> str:
-        if name != "keys/all.asc":
-            raise ValueError(name)
-        return "the keys"
-
-    return mirror_contents.contents([*listed, mirror_host], (), REPOSITORY, key_text, plan)
+    return mirror_contents.contents([*listed, mirror_host], (), REPOSITORY, plan)
 
 
 def test_the_plan_makes_a_set_of_the_repositories_that_the_site_names(plan_file):
@@ -171,7 +167,8 @@ def test_the_plan_makes_a_set_of_the_repositories_that_the_site_names(plan_file)
     (package_set,) = site.sets
     assert package_set["name"] == "gpu-el9"
     assert package_set["packages"] == answer.gpu_packages["el9"]["packages"]
-    assert package_set["repositories"] == [{"url": url, "key": "the keys"} for url in URLS["el9"].split()]
+    assert package_set["repositories"] == URLS["el9"].split()
+    assert package_set["key"] == Path(__file__).read_text().rstrip()
     assert site.hosts == {"el9": ["data1"]}
     assert site.warnings == ["The plan does not have mirror1, so that packages which they alone need may be missing."]
 
@@ -179,7 +176,7 @@ def test_the_plan_makes_a_set_of_the_repositories_that_the_site_names(plan_file)
 @pytest.mark.parametrize("system", ["el7", "el8", "el9"])
 def test_nvidias_and_epels_repositories_are_the_default_of_each_system(plan_file, system):
     (package_set,) = contents(plan_file(planned("data1", system=system)), "data1", mirror_gpu_repositories={}).sets
-    urls = [repository["url"] for repository in package_set["repositories"]]
+    urls = package_set["repositories"]
     assert f"https://developer.download.nvidia.com/compute/cuda/repos/rhel{system[2]}/x86_64" in urls
     assert any(f"epel/{system[2]}/" in url for url in urls)
 
@@ -202,15 +199,6 @@ def test_without_a_plan_there_is_no_set_and_no_key_is_required():
             {"gpu_packages": {"debian12": {"hosts": ["data1"], "packages": ["libnccl"]}}},
             {},
             "data1: packages of the GPU layer are known for el7, el8, el9, but the plan has debian12.",
-        ),
-        (
-            {},
-            {
-                "mirror_package_sets": [
-                    {"name": "gpu-el9", "packages": ["dkms"], "repositories": {"http://x": "keys/all.asc"}}
-                ]
-            },
-            "gpu-el9 has. Give it another",
         ),
         ({}, {"mirror_gpu_repositories": {"el9": "file:///srv"}}, "mirror_gpu_repositories must be a mapping from el7"),
         ({}, {"mirror_gpu_repositories": {"sles15": "http://x"}}, "mirror_gpu_repositories must be a mapping from el7"),

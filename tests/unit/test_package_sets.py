@@ -4,45 +4,13 @@ import hashlib
 import json
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 from ansible.module_utils.hadoop_dl_host import mirror_removal, package_sets
 
-from hadoop_dl.data.addresses import package_set_keys, package_sets_problem
-
 URL = "https://developer.download.nvidia.com/compute/cuda/repos/rhel9/x86_64"
-SET: dict[str, Any] = {"name": "el9", "packages": ["dkms"], "repositories": {URL: "keys/nvidia.asc"}}
 RPM = "dkms-3.1.8-1.el9.noarch.rpm"
-REQUEST = {"packages": ["dkms"], "repositories": [{"url": URL, "key": "text"}]}
-
-
-def test_sets_that_can_be_made():
-    second = {**SET, "name": "el8-575", "repositories": {URL: "keys/nvidia.asc", "http://mirror/epel": "keys/epel.asc"}}
-    assert package_sets_problem([], "external") == ""
-    assert package_sets_problem([SET, second], "fetch") == ""
-    assert package_set_keys([SET, second]) == ["keys/epel.asc", "keys/nvidia.asc"]
-
-
-@pytest.mark.parametrize(
-    ("sets", "mode", "words"),
-    [
-        ([SET], "push", "requires mirror_mode: fetch, because"),
-        ([{**SET, "name": "../el9"}], "fetch", "there is '../el9'"),
-        ([{**SET, "name": ".el9"}], "fetch", "there is '.el9'"),
-        ([SET, SET], "fetch", "a name of its own"),
-        ([{**SET, "packages": []}], "fetch", "must have packages and repositories"),
-        ([{**SET, "repositories": {}}], "fetch", "must have packages and repositories"),
-        ([{**SET, "repositories": {"http://svc:canary@m/epel": "k"}}], "fetch", "without user, password and query"),
-        ([{**SET, "repositories": {"file:///srv/repo": "k"}}], "fetch", "must be HTTP addresses"),
-        ([{**SET, "repositories": {URL: ""}}], "fetch", "must have the file of the key"),
-        ([{**SET, "repositories": {URL: None}}], "fetch", "must have the file of the key"),
-    ],
-)
-def test_sets_that_are_refused(sets, mode, words):
-    problem = package_sets_problem(sets, mode)
-    assert words in problem
-    assert "canary" not in problem
+REQUEST = {"packages": ["dkms"], "repositories": [URL], "key": "text"}
 
 
 def made(root: Path, name: str = "el9") -> Path:
@@ -79,7 +47,7 @@ def test_a_package_is_taken_from_the_served_set_only_with_the_bytes_of_the_metad
     place = made(tmp_path)
     draft = tmp_path / "draft"
     draft.mkdir()
-    maker = package_sets.Maker(str(tmp_path), "el9", ["dkms"], [])
+    maker = package_sets.Maker(str(tmp_path), "el9", ["dkms"], [], "text")
     checksum = (2, hashlib.sha256(b"signed again").digest())
     package = SimpleNamespace(location="d/dkms-3.1.8-1.el9.noarch.rpm", chksum=checksum)
     maker.keep(str(draft), [package])
@@ -91,8 +59,7 @@ def test_a_package_is_taken_from_the_served_set_only_with_the_bytes_of_the_metad
 
 def test_other_inputs_make_another_set(tmp_path):
     place = made(tmp_path)
-    other_key = {**REQUEST, "repositories": [{"url": URL, "key": "another text"}]}
-    assert package_sets.difference(str(place), other_key) == "it was made of other inputs"
+    assert package_sets.difference(str(place), {**REQUEST, "key": "another text"}) == "it was made of other inputs"
 
 
 def test_a_removal_takes_sets_and_what_a_killed_run_left_and_nothing_else(tmp_path):

@@ -143,12 +143,6 @@ def test_after_the_work_nothing_is_needed():
     assert "nothing to do" in next_plan.table()
 
 
-def test_a_mirror_of_packages_alone_is_work_too():
-    sets = [{"name": "el9", "packages": ["dkms"], "repositories": {"http://mirror/epel": str(Path(__file__))}}]
-    hosts = [make_host("mirror1", ("mirror_host",), mirror_package_sets=value) for value in (sets, [])]
-    assert [needs(plan.make_plan([host], REPOSITORY), "mirror1") for host in hosts] == [["mirror"], []]
-
-
 def test_a_bundle_is_compared_by_each_run_that_names_it_and_leaves_no_difference():
     def hosts(**variables: Any) -> list[plan_model.Host]:
         return [make_host(), make_host("mirror1", ("mirror_host",), **variables)]

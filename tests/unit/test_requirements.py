@@ -42,7 +42,6 @@ def problems(*hosts: plan_model.Host) -> list[str]:
         ("nvidia_driver_repository_key", "/etc"),
         ("mirror_files", {"x.tgz": {"file": "/nowhere/x.tgz", "sha256": "0" * 64}}),
         ("tensorflow_build_source", {"file": "/nowhere/x.bundle", "sha256": "0" * 64}),
-        ("mirror_package_sets", [{"name": "x", "packages": ["y"], "repositories": {"http://x/y": "/nowhere/k.asc"}}]),
     ],
 )
 def test_a_file_that_the_controller_lacks_is_refused(name, value):

@@ -21,8 +21,6 @@ from hadoop_dl.data import stacks
 from hadoop_dl.hosts import mirror_contents
 
 STACK = "ours-el9"
-REPOSITORIES = {"http://packages.example.com": "{{ inventory_dir }}/key.asc"}
-SET = {"name": "el9", "packages": ["dkms"], "repositories": REPOSITORIES}
 PLAY = """
 - hosts: localhost
   gather_facts: false
@@ -113,19 +111,16 @@ def test_the_list_names_kind_address_and_what_needs_it(site, capsys):
     site.variables |= {
         "mirror_files": {"bazel-0.26.1": file},
         "bazel_files": {"0.26.1": {**file, "file": "{{ mirror_url }}/files/bazel-0.26.1"}},
-        "mirror_package_sets": [SET],
         "cdsw_engine_stack": "tf1.15-cpu-py36-el7",
     }
-    (site.directory / "key.asc").write_text("key")
     assert site.run("list", "tf1.15-cpu-py27-el7:2.7") == 0
     rows = [line.split("  ") for line in capsys.readouterr().out.splitlines()]
-    path_rows = {row[1]: row for row in rows if STACK in row[5] or row[3] in ("file", "set")}
+    path_rows = {row[1]: row for row in rows if STACK in row[5] or row[3] == "file"}
     groups = f"{STACK} on Python 3.11 (cdsw_hosts, data_nodes)"
     assert path_rows["wheels/six-1.16.0-py2.py3-none-any.whl"][2:] == ["3", "wheel", "pypi:six", groups]
     assert path_rows["wheels/ours-0.2.2-py3-none-any.whl"][2:] == ["4", "wheel", "pypi:ours", groups]
     bazel = ["-", "file", f"{site.index.url}/files/bazel-0.26.1", "mirror_files, bazel_files"]
     assert path_rows["files/bazel-0.26.1"][2:] == bazel
-    assert path_rows["rpm/el9"][2:] == ["-", "set", "http://packages.example.com", "mirror_package_sets (dkms)"]
     needs = {user for row in rows for user in row[5].split(", ")}
     assert {"tf1.15-cpu-py27-el7 on Python 2.7", "tf1.15-cpu-py36-el7 on Python 3.6 (cdsw_engine_stack)"} <= needs
 
@@ -219,23 +214,23 @@ def test_a_wheel_that_the_site_built_is_listed_and_not_fetched(site, capsys):
 
 
 def test_a_set_of_packages_is_compared_and_without_dnf_all_else_is_fetched(site, capsys):
-    site.variables["mirror_package_sets"] = [SET]
-    (site.directory / "key.asc").write_text("key\n")
-    assert site.run("fetch") == 1
-    errors = capsys.readouterr().err
-    assert "The set el9: mirror_package_sets requires dnf's Python module" in errors
-    assert "let playbooks/mirror.yml make it on the mirror host" in errors
-    place = site.root / "rpm" / "el9"
+    planned = ("--plan", plan_of(site))
+    assert site.run("fetch", *planned) == 1
+    assert "The set gpu-el9: The packages of the GPU layer require dnf's Python module" in capsys.readouterr().err
+    assert (site.root / "wheels/six-1.16.0-py2.py3-none-any.whl").exists()
+    place = site.root / "rpm" / "gpu-el9"
     (place / "repodata").mkdir(parents=True)
     (place / "repodata" / "repomd.xml").write_text("<repomd/>")
-    request = {"packages": ["dkms"], "repositories": [{"url": "http://packages.example.com", "key": "key"}]}
-    record = {"request": package_sets.digest(request), "packages": {}, "elsewhere": []}
+    urls = ["http://packages.example.com"]
+    maker = package_sets.Maker(str(site.root), "gpu-el9", GPU_LAYER["el9"]["packages"], urls, "key")
+    record = {"request": package_sets.digest(maker.request()), "packages": {}, "elsewhere": ["kernel-devel"]}
     (place / "set.json").write_text(json.dumps(record))
-    assert site.run("verify") == 0
-    assert site.run("fetch") == 0
+    assert site.run("verify", *planned) == 0
+    assert site.run("fetch", *planned) == 0
+    assert "rpm/gpu-el9 also requires what none of its repositories has: kernel-devel." in capsys.readouterr().out
     (place / "repodata" / "repomd.xml").unlink()
-    assert site.run("verify") == 1
-    assert "rpm/el9: its metadata is missing" in capsys.readouterr().err
+    assert site.run("verify", *planned) == 1
+    assert "rpm/gpu-el9: its metadata is missing" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -250,18 +245,13 @@ def test_a_set_of_packages_is_compared_and_without_dnf_all_else_is_fetched(site,
         ({"deeplearning_request": {"tensorflow": "9.9"}}, "deeplearning_request"),
         ({"deeplearning_extra_packages": ["pandas"]}, "tf1.15-py27-el7 with pandas must be locked first"),
         ({"mirror_files": {"x": {"file": "http://x/x"}}}, "mirror_files must be a mapping"),
-        ({"mirror_package_sets": [{**SET, "name": "../x"}]}, "a name of letters"),
-        ({"mirror_package_sets": [SET]}, "key.asc, which must be a file on the controller, but there is none"),
         ({"cdsw_engine_stack": "lost"}, "engine1: The name of a stack is required, but none is called 'lost'"),
     ],
 )
 def test_what_an_inventory_does_not_decide_is_a_sentence(variables, words):
-    def no_key(name: str) -> str:
-        raise ValueError
-
     groups = {"data1": "data_nodes", "data2": "data_nodes", "mirror1": "mirror_host", "engine1": "cdsw_engine_host"}
     hosts = [make_host(name, (group,), None, **variables) for name, group in groups.items()]
-    problems = mirror_contents.contents(hosts, (), REPOSITORY, no_key).problems
+    problems = mirror_contents.contents(hosts, (), REPOSITORY).problems
     assert words in "\n".join(problems)
 
 
@@ -309,7 +299,7 @@ def test_the_plan_and_the_program_ask_for_the_same_environments():
     hosts = [*engines, make_host("mirror1", ("mirror_host",))]
     site_plan = plan.make_plan(hosts, REPOSITORY)
     assert site_plan.problems == []
-    mirror_content = mirror_contents.contents(hosts, (), REPOSITORY, str)
+    mirror_content = mirror_contents.contents(hosts, (), REPOSITORY)
     assert mirror_content.problems == []
     pairs = [[name, python] for name, python in mirror_content.environments]
     assert sorted(site_plan.hosts["mirror1"]["mirror_environments"]) == sorted(pairs)

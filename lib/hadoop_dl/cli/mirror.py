@@ -3,7 +3,7 @@ plugins/module_utils/hadoop_dl_host/mirror_files.py and mirror_index.py, because
 
 scripts/mirror list|fetch|verify|prune [STACK[:PYTHON] ...] [-i inventories/SITE ... [--plan FILE]] [--root DIR] [--bundle FILE]
 
-With -i: the stacks that the inventory requests, its mirror_files and mirror_package_sets, and the stack of its engine image. No host is asked, so a stack
+With -i: the stacks that the inventory requests, its mirror_files, and the stack of its engine image. No host is asked, so a stack
 is taken with all its Pythons. With --plan also the packages of driver, CUDA, cuDNN, NCCL and container runtime that the hosts of that plan get. The
 result is a directory that the role mirror takes as it is; fetch --bundle also writes it as one file, which is signed with the secret key of
 mirror_bundle_key. Proxies and indexes for fetch are variables of its environment (https_proxy, SSL_CERT_FILE, PIP_INDEX_URL, MAVEN_CENTRAL_URL),
@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ansible.module_utils.hadoop_dl_host import mirror_bundle, mirror_files, mirror_index, mirror_prune
+from ansible.module_utils.hadoop_dl_host import mirror_bundle, mirror_files, mirror_index, mirror_prune, package_sets
 
 from hadoop_dl.cli import mirror_site
 from hadoop_dl.data.artifacts import kind, needed, source
@@ -109,7 +109,7 @@ def list_contents(contents: Contents) -> None:
             f"{artifact['sha256']}  {path}  {size}  {kind(artifact)}  {source(artifact) or '-'}  {', '.join(users) or '-'}"
         )
     for package_set in contents.sets:
-        addresses = ",".join(repository["url"] for repository in package_set["repositories"])
+        addresses = ",".join(package_set["repositories"])
         print(
             f"-  rpm/{package_set['name']}  -  set  {addresses}  {package_set['users']} ({', '.join(package_set['packages'])})"
         )
@@ -144,17 +144,21 @@ def fetch_contents(contents: Contents, root: Path, index_url: str | None) -> lis
     ]
     for package_set in contents.sets:
         try:
-            answer = mirror_site.package_set(package_set, root)
-            fetched += [package_set["name"]] if answer["reason"] else []
-            if answer["elsewhere"]:
-                elsewhere = ", ".join(answer["elsewhere"])
-                print(f"rpm/{package_set['name']} also requires what none of its repositories has: {elsewhere}.")
+            fetched += [package_set["name"]] if mirror_site.make_set(package_set, root) else []
+            if elsewhere := package_sets.record_of(maker(package_set, root).place)["elsewhere"]:
+                print(
+                    f"rpm/{package_set['name']} also requires what none of its repositories has: {', '.join(elsewhere)}."
+                )
         except mirror_site.SiteError as error:
-            failures.append(f"{error} Correct that, or let playbooks/mirror.yml make it on the mirror host.")
+            failures.append(str(error))
     if not failures:
         print(f"{root} holds {contents.text}, each verified; {len(fetched)} fetched now.")
         print(repositories_text(contents.site.get("hosts", {})), end="")
     return failures
+
+
+def maker(package_set: Artifact, root: Path) -> Any:
+    return package_sets.Maker(str(root), *(package_set[name] for name in mirror_site.SET))
 
 
 def write_bundle(contents: Contents, root: Path, bundle: Path, planned: bool) -> list[str]:
@@ -177,7 +181,7 @@ def write_bundle(contents: Contents, root: Path, bundle: Path, planned: bool) ->
 def verify_contents(contents: Contents, root: Path) -> list[str]:
     wrong = [f"{name}: {problem}" for name, problem in sorted(problems(contents.artifacts, root).items())]
     for package_set in contents.sets:
-        reason = mirror_site.package_set(package_set, root, check=True)["reason"]
+        reason = maker(package_set, root).reason()
         wrong += [f"rpm/{package_set['name']}: {reason}"] if reason else []
     if wrong:
         wrong.append(

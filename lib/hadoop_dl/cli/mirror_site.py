@@ -11,6 +11,7 @@ from hadoop_dl.cli.ansible_runs import REPOSITORY, missing_inventory, run
 
 Json = dict[str, Any]
 PYTHON = "/usr/bin/python3"  # the one that has dnf's module
+SET = ("name", "packages", "repositories", "key")  # what the module mirror_packages takes of a set
 
 
 class SiteError(Exception):
@@ -25,7 +26,6 @@ def read(inventories: Sequence[str], options: Sequence[str], stacks: Sequence[st
     if missing := missing_inventory(inventories):
         raise SiteError(f"The inventory must exist, but {missing} does not.")
     sources = [f"--inventory={inventory}" for inventory in inventories]
-    # Keys of package sets are looked up as the play of the mirror does it.
     place = f"--playbook-dir={REPOSITORY / 'playbooks' / 'layers'}"
     with tempfile.TemporaryDirectory() as directory:
         file = Path(directory) / "contents.json"
@@ -43,10 +43,9 @@ def read(inventories: Sequence[str], options: Sequence[str], stacks: Sequence[st
     return contents
 
 
-def package_set(description: Json, root: Path, check: bool = False) -> Json:
-    """Make the directory hold this set of packages, or with `check` only compare; the module's answer. It is the mirror host's."""
-    wanted = {name: description[name] for name in ("name", "packages", "repositories")}
-    arguments = json.dumps({**wanted, "root": str(root.resolve())})
+def make_set(description: Json, root: Path) -> bool:
+    """Make the directory hold this set of packages; whether it was made now."""
+    arguments = json.dumps({"root": str(root.resolve()), **{name: description[name] for name in SET}})
     output = run(
         "ansible",
         "localhost",
@@ -56,10 +55,9 @@ def package_set(description: Json, root: Path, check: bool = False) -> Json:
         "--module-name=mirror_packages",
         f"--args={arguments}",
         "--one-line",
-        *(["--check"] if check else []),
     ).stdout
     answer = re.search(r"\| (SUCCESS|CHANGED|FAILED!?) => (\{.*\})", output)
     result: Json = json.loads(answer[2]) if answer else {"msg": output.strip()}
     if "reason" not in result:
         raise SiteError(f"The set {description['name']}: {result['msg']}")
-    return result
+    return bool(result["reason"])

@@ -1,8 +1,8 @@
-"""Checks of the mirror's inputs: addresses, directories, sets of packages. Pure functions; the role mirror and the plan refuse by them."""
+"""Checks of the mirror's inputs: addresses, directories. Pure functions; the role mirror and the plan refuse by them."""
 
 import posixpath
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -64,35 +64,3 @@ def own_directory_problem(name: str, root: Any) -> str:
         if path == private or path.startswith(private + "/"):
             return f"{name} must not be in {private}, but it is {path}. {advice}"
     return ""
-
-
-def package_sets_problem(sets: Sequence[Mapping[str, Any]], mode: str) -> str:
-    """Why the mirror cannot have these sets of packages; empty if it can."""
-    if sets and mode != "fetch":
-        return (
-            f"mirror_package_sets requires mirror_mode: fetch, because the mirror host's own dnf reads the repositories, but it is {mode}. Set one of them "
-            "otherwise."
-        )
-    names = [str(package_set["name"]) for package_set in sets]
-    for package_set in sets:
-        name = str(package_set["name"])
-        if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,49}", name) or names.count(name) > 1:
-            return f"Each of mirror_package_sets must have a name of its own, of letters, digits, '-', '_' and '.', but there is {name!r}. Correct it."
-        if not package_set["packages"] or not package_set["repositories"]:
-            return f"The set {name} of mirror_package_sets must have packages and repositories, but one of them is empty. Set both."
-        for url, key in package_set["repositories"].items():
-            if not HTTP.fullmatch(str(url)):
-                return f"The repositories of the set {name} must be HTTP addresses without user, password and query, but one is not. Correct mirror_package_sets."
-            if not isinstance(key, str) or not key:
-                return f"{url} in the set {name} must have the file of the key that signs its packages, but has none. Set it in mirror_package_sets."
-    return ""
-
-
-def package_set_keys(sets: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The files on the controller with the keys of all sets."""
-    return sorted({str(key) for package_set in sets for key in package_set["repositories"].values()})
-
-
-def package_set_records(sets: Sequence[Mapping[str, Any]], root: str) -> list[str]:
-    """The files of the mirror host that say that the sets are complete."""
-    return [f"{root}/rpm/{package_set['name']}/set.json" for package_set in sets]

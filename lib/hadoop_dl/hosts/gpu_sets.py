@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from hadoop_dl.plan import forms
 from hadoop_dl.plan.model import shorten
 
 Json = dict[str, Any]
-PREFIX = "gpu-"  # of the set's name, which a set of mirror_package_sets may not have
+PREFIX = "gpu-"  # of a set's name
 PACKAGE = re.compile(r"[A-Za-z0-9][\w.+~^-]{0,149}(\|[A-Za-z0-9][\w.+~^-]{0,149})?", re.ASCII)
 WRITE = "Write it where the hosts can be reached: ansible-playbook -i INVENTORY playbooks/plan.yml -e preflight_plan_file=plan.json"
 
@@ -62,7 +62,7 @@ def checked(spec: Any) -> str:
     return spec
 
 
-def sets(planned: Planned, values: Mapping[str, Any], key_text: Callable[[str], str]) -> tuple[list[Json], list[str]]:
+def sets(planned: Planned, values: Mapping[str, Any], key_text: str) -> tuple[list[Json], list[str]]:
     """A set for each system as the module mirror_packages takes it, and why one cannot be made. values: the inputs of the mirror's host."""
     repositories = forms.table()["site"]["mirror_gpu_repositories"]["default"] | values.get(
         "mirror_gpu_repositories", {}
@@ -74,11 +74,7 @@ def sets(planned: Planned, values: Mapping[str, Any], key_text: Callable[[str], 
         for system in unknown
     ]
     key = values.get("mirror_gpu_key", "")
-    try:
-        text = key_text(key) if key and planned.packages else ""
-    except ValueError:
-        text = ""
-    if planned.packages and not text:
+    if planned.packages and not key_text:
         addresses = {url for system in planned.packages for url in repositories.get(system, "").split()}
         problems.append(
             "mirror_gpu_key must be a file on the controller with the public keys that sign the packages of "
@@ -88,7 +84,8 @@ def sets(planned: Planned, values: Mapping[str, Any], key_text: Callable[[str], 
         {
             "name": PREFIX + system,
             "packages": list(specs),
-            "repositories": [{"url": url, "key": text} for url in repositories[system].split()],
+            "repositories": repositories[system].split(),
+            "key": key_text,
             "users": f"the plan of {shorten(planned.hosts[system])}",
         }
         for system, specs in planned.packages.items()

@@ -1,19 +1,18 @@
 """The contents of an inventory's mirror, as far as the inventory alone decides it: no host is read."""
 
-import contextlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from hadoop_dl.data import extras, stacks
-from hadoop_dl.data.addresses import package_sets_problem
 from hadoop_dl.data.compat import load
 from hadoop_dl.hosts import gpu_sets
 from hadoop_dl.plan import forms, inputs, target
 from hadoop_dl.plan.components import concerns
 from hadoop_dl.plan.model import Host, shorten
 from hadoop_dl.plan.problems import group_alike
+from hadoop_dl.plan.requirements import places
 from hadoop_dl.plan.workbench import engine_environment
 from hadoop_dl.resolver import Misuse, named_stacks
 from hadoop_dl.resolver.request import read_request
@@ -23,7 +22,6 @@ DECIDING = (
     *target.INPUTS,
     "deeplearning_additional_stacks",
     "mirror_files",
-    "mirror_package_sets",
     "mirror_gpu_repositories",
     "mirror_gpu_key",
     "mirror_bundle_key",
@@ -64,12 +62,11 @@ def contents(
     hosts: Sequence[Host],
     stack_names: Sequence[str],
     repository: Path,
-    key_text: Callable[[str], str],
     plan: Path | None = None,
 ) -> Contents:
     """What these hosts' inventory asks for. stack_names: stacks that the operator named, which also decide between those that fit constraints.
 
-    key_text: the text of a file on the controller; ValueError if there is none. plan: a file with a plan, which decides the GPU layer.
+    plan: a file with a plan, which decides the GPU layer.
     """
     contents, problems = Contents(), []
     mirror_values: Json = {}
@@ -92,39 +89,34 @@ def contents(
         if concerns("mirror", host):
             mirror_values |= values
             contents.files |= values.get("mirror_files", {})
-            contents.sets += [
-                package_set for package_set in values.get("mirror_package_sets", ()) if package_set not in contents.sets
-            ]
-    sets_problem = package_sets_problem(contents.sets, "fetch")
-    contents.problems = [*group_alike(problems), *([sets_problem] if sets_problem and not problems else [])]
+    contents.problems = group_alike(problems)
     if not contents.problems:
-        contents.sets = [with_keys(package_set, key_text, contents.problems) for package_set in contents.sets]
-        with contextlib.suppress(ValueError):
-            contents.bundle_key = key_text(mirror_values.get("mirror_bundle_key") or "")
-        add_gpu_layer(contents, plan, [host.name for host in hosts], mirror_values, key_text)
+        contents.bundle_key = key_text(mirror_values.get("mirror_bundle_key", ""), repository)
+        if plan:
+            gpu_key = key_text(mirror_values.get("mirror_gpu_key", ""), repository)
+            add_gpu_layer(contents, plan, [host.name for host in hosts], mirror_values, gpu_key)
     return contents
 
 
+def key_text(name: str, repository: Path) -> str:
+    """The text of a file on the controller; empty if there is none."""
+    for path in places(name, repository) if name else ():
+        if path.is_file():
+            return path.read_text(encoding="utf-8").rstrip()
+    return ""
+
+
 def add_gpu_layer(
-    contents: Contents,
-    plan: Path | None,
-    hosts: Sequence[str],
-    values: Mapping[str, Any],
-    key_text: Callable[[str], str],
+    contents: Contents, plan: Path, hosts: Sequence[str], values: Mapping[str, Any], key_text: str
 ) -> None:
     """The sets of the GPU layer. values: the inputs of the mirror's host."""
     try:
-        planned = gpu_sets.read(plan, hosts) if plan else gpu_sets.Planned({}, {}, ())
+        planned = gpu_sets.read(plan, hosts)
     except gpu_sets.PlanError as error:
         contents.problems.append(str(error))
         return
-    made, problems = gpu_sets.sets(planned, values, key_text)
-    names = {package_set["name"] for package_set in contents.sets} & {package_set["name"] for package_set in made}
-    contents.problems += problems + [
-        f"A set of mirror_package_sets must not have the name of one that the plan makes, but {name} has. Give it another."
-        for name in sorted(names)
-    ]
-    contents.sets += made
+    contents.sets, problems = gpu_sets.sets(planned, values, key_text)
+    contents.problems += problems
     contents.hosts = {system: list(names) for system, names in planned.hosts.items()}
     if planned.unread:
         contents.warnings.append(
@@ -181,21 +173,3 @@ def uses(values: Mapping[str, Any], repository: Path) -> list[tuple[Json, str]]:
             if file.startswith(address) and "/" not in file[len(address) :] and "sha256" in entry:
                 pairs.append(({"folder": "files", "name": file[len(address) :], "sha256": entry["sha256"]}, name))
     return pairs
-
-
-def with_keys(package_set: Json, key_text: Callable[[str], str], problems: list[str]) -> Json:
-    """The set with its repositories as the module mirror_packages takes them."""
-    repositories = []
-    for url, key in package_set["repositories"].items():
-        try:
-            repositories.append({"url": url, "key": key_text(key)})
-        except ValueError:
-            problems.append(
-                f"mirror_package_sets names the key {key}, which must be a file on the controller, but there is none. Put the repository's public key there."
-            )
-    return {
-        "name": package_set["name"],
-        "packages": package_set["packages"],
-        "repositories": repositories,
-        "users": "mirror_package_sets",
-    }

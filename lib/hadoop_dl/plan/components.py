@@ -26,11 +26,10 @@ WITHOUT_STACK = {"environment": canonical(""), "stack": canonical({})}  # decide
 
 
 class Mirror(Component):
-    """Holds what the environments of all hosts need, and the site's sets of packages."""
+    """Holds what the environments of all hosts need, and what a bundle has."""
 
     def has_work(self, case: Case) -> bool:
-        inputs = ("mirror_package_sets", "mirror_bundle")
-        return bool(case.run.environments or any(case.host.variables.get(name) for name in inputs))
+        return bool(case.run.environments or case.host.variables.get("mirror_bundle"))
 
     def compare(self, case: Case) -> Row | None:
         """What a bundle has, only the mirror's host can compare."""

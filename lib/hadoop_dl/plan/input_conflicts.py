@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 from hadoop_dl.data import extras
-from hadoop_dl.data.addresses import mirror_index_problem, own_directory_problem, package_sets_problem
+from hadoop_dl.data.addresses import mirror_index_problem, own_directory_problem
 from hadoop_dl.data.cuda_packages import archive_of
 
 Json = dict[str, Any]
@@ -39,10 +39,8 @@ def of_yarn(values: Mapping[str, Any]) -> Iterator[str]:
 
 
 def of_mirror(values: Mapping[str, Any]) -> Iterator[str]:
-    mode = values.get("mirror_mode", "fetch")
-    problems = [package_sets_problem(values.get("mirror_package_sets", ()), mode)]
-    problems.append(mirror_index_problem(values.get("mirror_index_url", ""), values.get("mirror_login", {})))
-    if mode != "external":
+    problems = [mirror_index_problem(values.get("mirror_index_url", ""), values.get("mirror_login", {}))]
+    if values.get("mirror_mode", "fetch") != "external":
         roots = [name for name in ("mirror_root", "tensorflow_build_root") if name in values]
         problems += [own_directory_problem(name, values[name]) for name in roots]
     yield from (problem for problem in problems if problem)

@@ -108,7 +108,7 @@ def check_each(variables: Mapping[str, Any], repository: Path) -> Checked:
             except Refused as refused:
                 checked.problems.append(sentence(inputs[name], refused))
     for name, reason in table()["refused"].items():
-        if isinstance(variables.get(name), (str, bool, FailedTemplate)) and not is_template(variables[name]):
+        if isinstance(variables.get(name), (str, bool, list, FailedTemplate)) and not is_template(variables[name]):
             checked.problems.append(f"{name} is not an input and must not be set. {reason}")
     return checked
 

@@ -7,7 +7,6 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from hadoop_dl.data import engine_image
-from hadoop_dl.data.addresses import package_set_keys
 from hadoop_dl.data.locks import StackError
 from hadoop_dl.data.stacks import UnknownStack
 from hadoop_dl.plan import gpu_layer, workbench, yarn
@@ -40,7 +39,7 @@ def naming(repository: Path) -> dict[str, Input]:
     inputs = {name: option for name, option in all_inputs(repository).items() if {"exists"} & option.limits.keys()}
     archives = {"form": ("archive", "source"), "values": ("archive",)}
     for name, option in all_inputs(repository).items():
-        if name == "mirror_package_sets" or any(option.limits.get(key) in kinds for key, kinds in archives.items()):
+        if any(option.limits.get(key) in kinds for key, kinds in archives.items()):
             inputs[name] = option
     return inputs
 
@@ -54,8 +53,6 @@ def missing_files(inputs: Mapping[str, Input], variables: Mapping[str, Any], rep
 
 def controller_files(option: Input, value: Any) -> list[str]:
     """The files on the controller that an input names; other addresses are not read here."""
-    if option.name == "mirror_package_sets":
-        return package_set_keys(value)
     if option.limits.get("exists") == "controller":
         return [value]
     archives = [value] if option.limits.get("form") == "archive" else []

@@ -1,8 +1,8 @@
 """A set of RPM packages in a mirror: named packages, with what they require, from signed repositories. Python 3.6 and later.
 
 dnf reads the repositories, of whatever release they are, and fetches; rpmkeys checks every package with the given keys alone; createrepo_c writes
-the repository's metadata. Nothing of the mirror host's own repositories, packages and keys is used or changed. A set is made beside the one that is
-served, and takes its place when it is complete.
+the repository's metadata. Nothing of this machine's own repositories, packages and keys is used or changed. A set is made beside the older one, and
+takes its place when it is complete.
 """
 
 from __future__ import absolute_import, division, print_function
@@ -104,39 +104,37 @@ def remove_empty(directory):
 class Maker(object):
     """Makes one set of RPM packages below the mirror's root."""
 
-    def __init__(self, root, name, packages, repositories, say=None):
-        """repositories: list of url and key (the text of the public key, or keys)."""
+    def __init__(self, root, name, packages, repositories, key):
+        """repositories: their addresses. key: the text of the public keys that sign their packages."""
         if not NAME.match(name):
             raise SetError("The name of a package set must be one word of letters, digits, - and . but is %r." % name)
-        self.root, self.name, self.packages, self.repositories = root, name, list(packages), list(repositories)
+        self.root, self.name, self.packages = root, name, list(packages)
+        self.repositories, self.key = list(repositories), key
         self.place = os.path.join(root, "rpm", name)
         self.old = os.path.join(root, "rpm", ".%s.old" % name)
-        self.say = say or (lambda line: None)
 
     def request(self):
-        return {"packages": sorted(self.packages), "repositories": self.repositories}
+        return {"packages": sorted(self.packages), "repositories": self.repositories, "key": self.key}
 
     def reason(self):
         return difference(self.place, self.request())
 
     def make(self, seconds):
-        """Fetch, check, index and publish it; what packages of no repository here are required."""
+        """Fetch, check, index and publish it."""
         check_programs()
         for folder in (self.root, os.path.dirname(self.place)):
             atomic_files.make_directory(folder)
-        replaced_directory.recover(self.place, self.old)
         draft = replaced_directory.draft(self.old)
         work = "%s.new-work-%d" % (self.old[: -len(".old")], os.getpid())
         os.makedirs(work, 0o700)
         try:
             os.mkdir(draft, 0o755)
-            system_packages = self.fill(draft, work, processes.clock() + seconds)
+            self.fill(draft, work, processes.clock() + seconds)
             atomic_files.sync_tree(draft)
             replaced_directory.put(draft, self.place, self.old)
         finally:
             shutil.rmtree(work, ignore_errors=True)
             replaced_directory.discard(draft)
-        return system_packages
 
     def fill(self, draft, work, end):
         base = open_repositories(self.repositories, work, draft)
@@ -163,7 +161,6 @@ class Maker(object):
             "elsewhere": system_packages,
         }
         atomic_files.write_json(os.path.join(draft, RECORD), record)  # the set is complete with it
-        return system_packages
 
     def keep(self, draft, packages):
         """What the served set has already is not fetched again. Only the same bytes are linked: dnf writes into a file that differs."""
@@ -178,9 +175,6 @@ class Maker(object):
     def fetch(self, base, packages):
         import dnf.exceptions
 
-        self.say(
-            "%s: %d packages, %d MB" % (self.name, len(packages), sum(rpm.downloadsize for rpm in packages) // 10**6)
-        )
         try:
             base.download_packages(packages)
         except (dnf.exceptions.Error, OSError) as error:
@@ -189,16 +183,12 @@ class Maker(object):
             ) from None
 
     def check_signatures(self, draft, files, work, end):
-        """Every package is signed by one of the given keys; the mirror host's own key ring is not asked."""
+        """Every package is signed by one of the given keys; this machine's own key ring is not asked."""
         rpmkeys = ["rpmkeys", "--define", "_dbpath %s" % os.path.join(work, "keys")]
-        for number, repository in enumerate(self.repositories):
-            key = os.path.join(work, "key-%d.asc" % number)
-            atomic_files.write_whole(key, repository["key"].encode("utf-8"))
-            answer = processes.run(rpmkeys + ["--import", key], 60)
-            if answer.status != 0:
-                raise SetError(
-                    "The key of %s must be an OpenPGP public key, but rpm cannot read it." % repository["url"]
-                )
+        key = os.path.join(work, "key.asc")
+        atomic_files.write_whole(key, self.key.encode("utf-8"))
+        if processes.run(rpmkeys + ["--import", key], 60).status != 0:
+            raise SetError("mirror_gpu_key must have OpenPGP public keys, but rpm cannot read it.")
         paths = [os.path.join(draft, name) for name in files]
         answer = processes.run(
             rpmkeys + ["--checksig"] + paths, max(1, end - processes.clock()), dict(os.environ, LC_ALL="C")
@@ -209,8 +199,8 @@ class Maker(object):
         bad_files = [os.path.basename(path) for path in paths if path not in good]
         if bad_files or answer.status != 0:
             raise SetError(
-                "Every package of the set %s must be signed with the key of its repository, but %s. Compare the keys in mirror_package_sets with those "
-                "that the repositories publish."
+                "Every package of the set %s must be signed with the key of its repository, but %s. Compare mirror_gpu_key with the keys that the "
+                "repositories publish."
                 % (self.name, shown(bad_files, "these are not") or one_line(answer.error or answer.problem))
             )
 
@@ -224,8 +214,8 @@ def check_programs():
     missing_packages += [package for program, package in sorted(PROGRAMS.items()) if not processes.which(program)]
     if missing_packages:
         raise SetError(
-            "mirror_package_sets requires dnf's Python module for mirror_python, createrepo_c and rpm on the mirror host, but it has no %s. Install that "
-            "(RHEL 8 and 9 have all of it), or set mirror_package_sets: []." % ", ".join(missing_packages)
+            "The packages of the GPU layer require dnf's Python module for /usr/bin/python3, createrepo_c and rpm on this machine, but it has no %s. "
+            "Install that: RHEL 8 and 9 have all of it." % ", ".join(missing_packages)
         )
 
 
@@ -245,10 +235,9 @@ def open_repositories(repositories, work, draft):
     conf.substitutions["releasever"] = ""  # this machine's own; None, which libdnf refuses, if it is no RHEL
     if os.environ.get("SSL_CERT_FILE"):
         conf.sslcacert = os.environ["SSL_CERT_FILE"]
-    for number, repository in enumerate(repositories):
+    for number, url in enumerate(repositories):
         repo = dnf.repo.Repo("set-%d" % number, conf)
-        repo.baseurl = [repository["url"]]
-        repo.name = repository["url"]
+        repo.baseurl, repo.name = [url], url
         repo.module_hotfixes, repo.skip_if_unavailable, repo.pkgdir = True, False, draft
         base.repos.add(repo)
     try:
@@ -279,7 +268,7 @@ def closure(base, name, specs):
     if absent_specs:
         raise SetError(
             "The repositories of the set %s (%s) must have its packages, but not: %s. Request a version that they have, or name a repository "
-            "that has it: mirror_package_sets, or mirror_gpu_repositories for the GPU layer."
+            "that has it: mirror_gpu_repositories."
             % (name, ", ".join(repo.name for repo in base.repos.iter_enabled()), "; ".join(absent_specs))
         )
     queue, system_packages = sorted(packages.values(), key=str), set()
