@@ -1,26 +1,15 @@
-"""The packages that nvidia_driver asks for, against the dependencies of NVIDIA's packages (demo/gpu/specs copies them)."""
+"""The packages that nvidia_driver asks for by version, kind of module and kernel. What they require of each other: test_driver_solver.py."""
 
 import fnmatch
-import functools
-import shutil
-import subprocess
-from pathlib import Path
 from typing import Any
 
 import driver_hosts
-import gpu_host_info
 import pytest
 
 from hadoop_dl.data.driver_packages import COMPANION, Rpms, packages_of
 from hadoop_dl.data.driver_work import driver_work
 
-REPOSITORY = Path(__file__).resolve().parents[2]
-SPECS = REPOSITORY / "demo" / "gpu" / "specs"
 KERNELS = {"7": "3.10.0-1160.118.1.el7.x86_64", "9": "5.14.0-427.18.1.el9_4.x86_64"}
-
-pytestmark = pytest.mark.skipif(
-    shutil.which("rpmspec") is None, reason="rpmspec reads the fixture packages' dependencies, and rpm is not installed"
-)
 
 
 def packages(major: str, version: str, installed: Any = (), **inputs: Any) -> Rpms:
@@ -36,71 +25,6 @@ def packages(major: str, version: str, installed: Any = (), **inputs: Any) -> Rp
 
 def named(major: str, version: str, **inputs: Any) -> list[str]:
     return [part["name"] for part in packages(major, version, **inputs).parts()]
-
-
-@functools.cache
-def dependencies(major: str, version: str) -> dict[str, tuple[frozenset[str], frozenset[str]]]:
-    """Every package of NVIDIA's driver with what it requires ("name = version" where it is tied) and provides."""
-    spec = "nvidia-driver-el7" if major == "7" else "nvidia-driver"
-    macros = {"driver": version, "dist": f".el{major}", "kver": "1", "krel": "1.el9", "kbuild": "1", "files_dir": "x"}
-    completed = subprocess.run(
-        [
-            *("rpmspec", "--query", "--target", "x86_64"),
-            *(word for key, value in macros.items() for word in ("--define", f"{key} {value}")),
-            *("--qf", "N %{NAME}\n[R %{REQUIRENAME} %{REQUIREFLAGS:depflags} %{REQUIREVERSION}\n][P %{PROVIDENAME}\n]"),
-            str(SPECS / f"{spec}.spec"),
-        ],
-        check=True,
-        capture_output=True,
-        text=True,
-    )
-    relations: dict[str, tuple[set[str], set[str]]] = {}
-    for kind, _, text in (line.partition(" ") for line in completed.stdout.splitlines()):
-        if kind == "N":
-            requires, provides = relations.setdefault(text, (set(), {text}))
-        elif kind == "R":
-            requires.add(text.strip())
-        elif kind == "P":
-            provides.add(text.split()[0])
-    return {name: (frozenset(requires), frozenset(provides)) for name, (requires, provides) in relations.items()}
-
-
-def installed_with(major: str, version: str, names: list[str]) -> set[str]:
-    """The driver's packages that come with these, by their hard dependencies."""
-    relations = dependencies(major, version)
-    waiting, installed_names = list(names), set()
-    while waiting:
-        name = waiting.pop()
-        if name in installed_names:
-            continue
-        installed_names.add(name)
-        for line in relations[name][0]:
-            providers = [provider for provider, (_, provides) in relations.items() if line.split()[0] in provides]
-            if providers and not installed_names & set(providers) and not set(waiting) & set(providers):
-                waiting += [provider for provider in providers if provider in names] or providers[:1]
-    return installed_names
-
-
-RELEASES = [("7", "470.82.01"), ("7", "535.104.05"), ("9", "535.104.05"), ("9", "550.54.15"), ("9", "580.82.07")]
-
-
-@pytest.mark.parametrize(("major", "version"), RELEASES)
-@pytest.mark.parametrize("part", ["NVML", "cuda-libs", "cuda", "modprobe", "persistenced", "latest-dkms"])
-def test_every_part_that_computing_needs_is_installed(major, version, part):
-    names = installed_with(major, version, named(major, version))
-    suffixes = ("-ml", "-NVML") if part == "NVML" else (part, f"{part}-latest-dkms")
-    assert any(name.endswith(suffixes) for name in names)
-
-
-@pytest.mark.parametrize("version", ["470.82.01", "535.104.05"])
-def test_yum_is_given_every_package_of_one_version_because_it_downgrades_no_other(version):
-    assert installed_with("7", version, named("7", version)) == set(named("7", version))
-    assert len(named("7", version)) == 11
-
-
-@pytest.mark.parametrize(("major", "version"), RELEASES)
-def test_every_package_of_the_driver_is_locked_and_removed_with_it(major, version):
-    assert [name for name in dependencies(major, version) if not gpu_host_info.DRIVER_PACKAGES.match(name)] == []
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import driver_hosts
+import gpu_host_info
 import pytest
 import yaml
 
@@ -147,8 +148,11 @@ CHANGES = [(major, old, new) for major, versions in NAMED.items() for old, new i
 def test_a_driver_is_installed_from_its_mirror_and_removed(major, version, module):
     installed_rpms = changed(major, version, set(mirror(major, version)), module=module)
     kmod = {"proprietary": "kmod-nvidia-latest-dkms", "open": "kmod-nvidia-open-dkms"}[module]
+    names = {name.replace("-latest-dkms", "") for name, _ in installed_rpms}
     assert [name for name, _ in installed_rpms if name.startswith("kmod-")] == [kmod]
-    assert any(re.search("-ml$|-NVML$", name) for name, _ in installed_rpms)  # nvidia-smi opens it
+    assert any(re.search("-ml$|-NVML$", name) for name in names)  # nvidia-smi opens it
+    assert {"nvidia-driver-cuda", "nvidia-driver-cuda-libs", "nvidia-modprobe", "nvidia-persistenced"} <= names
+    assert all(gpu_host_info.DRIVER_PACKAGES.match(name) for name, _ in installed_rpms)  # locked, and removed
     assert System(major, set(), installed_rpms).solve([], sorted(name for name, _ in installed_rpms)) == set()
 
 
