@@ -5,7 +5,7 @@ from __future__ import absolute_import, division, print_function
 
 DOCUMENTATION = r"""
 module: mirror_artifacts
-short_description: Fetch, or only verify, the artifacts of a mirror
+short_description: Fetch the artifacts of a mirror, request them from it, or remove them
 description:
   - An artifact is a wheel, or a file of the site, with its sha256 and size. Incomplete files are never visible.
 options:
@@ -13,11 +13,11 @@ options:
   artifacts: {description: What it must hold - folder and name and sha256 and size and either project or url, type: list, elements: dict, required: true}
   state:
     description:
-      - C(fetched) downloads what is missing or damaged. C(verified) fails when something is. C(served) asks the address C(url) for every artifact.
+      - C(fetched) downloads what is missing or damaged. C(served) asks the address C(url) for every artifact.
         C(absent) removes what the manifests of all recorded directories list, and directories that are empty then; other files stay. C(pruned) removes
         C(artifacts).
     type: str
-    choices: [fetched, verified, served, pruned, absent]
+    choices: [fetched, served, pruned, absent]
     default: fetched
   environment:
     description:
@@ -93,29 +93,14 @@ def work(module):
         if problems:
             raise mirror_index.MirrorError(" ".join(problems))
         return result
-    result["missing"] = mirror_files.problems_of(artifacts, params["root"])
-    if params["state"] == "fetched" and not module.check_mode:
-        log = Log(params["log"])
-        result["fetched"] = mirror_files.fetch_artifacts(
-            artifacts, params["root"], progress=log, deadline=params["timeout"]
-        )
-        result["missing"] = {}
-    elif params["state"] == "fetched":
+    if module.check_mode:
+        result["missing"] = mirror_files.problems_of(artifacts, params["root"])
         result["fetched"] = sorted(result["missing"])
-    elif result["missing"] and not module.check_mode:
-        raise mirror_index.MirrorError(
-            "%d artifacts are required under %s, but these are missing or differ from the locks: %s. Run the role mirror with "
-            "mirror_mode fetch or push."
-            % (
-                len(artifacts),
-                params["root"],
-                ", ".join("%s (%s)" % item for item in sorted(result["missing"].items())),
-            )
+    else:
+        result["fetched"] = mirror_files.fetch_artifacts(
+            artifacts, params["root"], progress=Log(params["log"]), deadline=params["timeout"]
         )
-    elif not module.check_mode:
-        mirror_files.prepare(params["root"], artifacts)
-        result["changed"] = mirror_files.write_manifest(artifacts, params["root"])
-    result["changed"] = result["changed"] or bool(result["fetched"])
+    result["changed"] = bool(result["fetched"])
     if result["fetched"]:
         old = "".join("%(folder)s/%(name)s\n" % item for item in artifacts if item["name"] not in result["fetched"])
         new = "".join("%(folder)s/%(name)s\n" % item for item in artifacts)
@@ -152,7 +137,7 @@ def main():
             "artifacts": {"type": "list", "elements": "dict", "required": True},
             "state": {
                 "type": "str",
-                "choices": ["fetched", "verified", "served", "pruned", "absent"],
+                "choices": ["fetched", "served", "pruned", "absent"],
                 "default": "fetched",
             },
             "environment": {"type": "dict", "default": {}, "no_log": True},
