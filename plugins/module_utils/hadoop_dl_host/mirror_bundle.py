@@ -245,16 +245,8 @@ def exchanged(root, place):
 def missing(rows, root):
     """The files that the mirror does not have. A set lacks all of them if one differs or is too many."""
 
-    def differs(row):
-        file = os.path.join(root, row["path"])
-        return (
-            not os.path.isfile(file)
-            or os.path.getsize(file) != row["size"]
-            or atomic_files.sha256_of(file) != row["sha256"]
-        )
-
     paths = set(row["path"] for row in rows)
-    lacking = set(row["path"] for row in rows if differs(row))
+    lacking = set(row["path"] for row in rows if mirror_files.problem_of(artifact_of(row), root))
     more = set(paths_of(root, (), [place.partition("/")[2] for place in places_of(rows)])) - paths
     broken = set(set_of(path) for path in lacking | more) - {""}
     return [row["path"] for row in rows if row["path"] in lacking or set_of(row["path"]) in broken]
@@ -263,12 +255,7 @@ def missing(rows, root):
 def fill(archive, rows, lacking, root):
     """Write what is lacking beside its place, and put everything in its place once the last file was right."""
     staging = staging_of(root)
-    required_bytes, status = sum(row["size"] for row in rows if row["path"] in lacking), os.statvfs(root)
-    if required_bytes > status.f_bavail * status.f_frsize:
-        raise BundleError(
-            "%s are required under %s for the bundle. Free some space there, or set mirror_root to a larger file system. %s"
-            % (mirror_files.megabytes(required_bytes), root, UNCHANGED)
-        )
+    mirror_files.check_space([row for row in rows if row["path"] in lacking], root)
     try:
         for row in rows:
             stream = member(archive, row["path"], row["size"])

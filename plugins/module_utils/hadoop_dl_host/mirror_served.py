@@ -29,26 +29,25 @@ def problems(artifacts, url, index_url=None, ca=""):
             match = re.search(r"/(\d+)$", answer.headers.get("Content-Range", ""))
             return int(match.group(1) if match else answer.headers.get("Content-Length", -1))
 
-    def ask_index(artifact):
-        try:
-            offer = index.find_offer(
-                dict(artifact, project=mirror_pages.project_of(artifact["name"])), index_url, shortly, ca
+    def place_of(artifact):
+        if not (index_url and artifact["folder"] == "wheels"):
+            return address + artifact["folder"] + "/" + urllib.parse.quote(artifact["name"])
+        project = mirror_pages.project_of(artifact["name"])
+        place = index.find_offer(dict(artifact, project=project), index_url, shortly, ca)["url"]
+        if connections.server_of(place) != connections.server_of(index_url):
+            raise index.MirrorError(
+                "%s must come from the index itself, but its link is of %s. Let the index keep what it fetches."
+                % (artifact["name"], connections.server_of(place)[1])
             )
-            if connections.server_of(offer["url"]) != connections.server_of(index_url):
-                return (
-                    "%s must come from the index itself, but its link is of %s. Let the index keep what it fetches."
-                    % (
-                        artifact["name"],
-                        connections.server_of(offer["url"])[1],
-                    )
-                )
-            size = patiently(artifact["name"], offer["url"], lambda: size_at(offer["url"]))
+        return place
+
+    def ask(artifact):
+        try:
+            place = place_of(artifact)
+            size = patiently(artifact["name"], place, lambda: size_at(place))
         except index.MirrorError as error:
             return str(error)
-        return wrong_size(artifact, size, offer["url"])
-
-    def wrong_size(artifact, size, place):
-        if artifact.get("size") is None or size == artifact["size"]:
+        if artifact.get("size") in (None, size):
             return None
         return "%s must have %d bytes, but at %s it has %d. Put the lock's file there." % (
             artifact["name"],
@@ -56,16 +55,6 @@ def problems(artifacts, url, index_url=None, ca=""):
             downloads.without_secrets(place),
             size,
         )
-
-    def ask(artifact):
-        if index_url and artifact["folder"] == "wheels":
-            return ask_index(artifact)
-        place = address + artifact["folder"] + "/" + urllib.parse.quote(artifact["name"])
-        try:
-            size = patiently(artifact["name"], place, lambda: size_at(place))
-        except index.MirrorError as error:
-            return str(error)
-        return wrong_size(artifact, size, place)
 
     def names_on(place):
         with index.open_url(place, host_ca=ca) as answer:
