@@ -45,35 +45,9 @@ KNOWN = (
     "data",
 )  # the last two are of hadoop_dl_dev.stack
 STATUS = {"ok": 0, "conflict": 2, "unsure": 3}
-HELP = {
-    "tensorflow": "release or line: 1.15, 2.15.1, '>=2.4,<2.12'",
-    "tensorflow_package": "tensorflow, tensorflow-gpu or tensorflow-cpu, as on PyPI",
-    "tensorflow_source": "prebuilt (a wheel of PyPI) or built (from source)",
-    "python": "2.7, 3.6, 3.11",
-    "cuda": "10.0, 12.2; none for builds without CUDA",
-    "cudnn": "7.6, 8.9; a beginning is enough",
-    "nccl": "2.16.5; none",
-    "driver": "one exact driver, 535.104.05, or a branch, 535",
-    "driver_min": "the oldest driver that the stack may need",
-    "driver_branch": "470, 535, 580",
-    "driver_module": "proprietary or open, the kind of kernel module",
-    "bazel": "0.26.1, for a build from source",
-    "gcc": "7.3.1, for a build from source",
-    "keras": "2.3.1, 3; none",
-    "tensorflow_io": "0.36.0; none",
-    "tensorflowonspark": "1.4.4, 2.2.5; none",
-    "pyspark": "3.0.3, 3.5; none",
-    "java": "8, 11, 17: what Spark runs on",
-    "glibc_min": "the newest glibc that the wheel may need",
-    "cpu_features": "what the CPU has: avx,avx2,fma; or none",
-    "hdfs": "true or false: TensorFlow reads hdfs:// paths",
-    "kafka": "true or false: TensorFlow reads Kafka topics",
-    "yarn_gpu": "true or false: YARN schedules GPUs",
-    "cdsw": "true or false, or its release, 1.10: the host runs Cloudera Data Science Workbench",
-}
 EPILOG = f"""\
 components:
-{chr(10).join(f"  {name:<19} {HELP[name]}" for name in COMPONENTS)}
+{chr(10).join(f"  {name:<19} {component.help}" for name, component in COMPONENTS.items())}
 
 a constraint is a version's beginning (1.15 is any 1.15.x), a range as pip writes it (tensorflow=">=2.4,<2.12"), or none
 

@@ -10,32 +10,12 @@ from hadoop_dl.resolver.constraint_problem import ConstraintProblem
 from hadoop_dl.resolver.findings import Finding, sources, warning
 from hadoop_dl.resolver.hosts import System
 from hadoop_dl.resolver.parts import Choice
+from hadoop_dl.resolver.request import COMPONENTS
 from hadoop_dl.resolver.rules.tensorflow import cpu_features, loading_findings, system_pythons
 from hadoop_dl.resolver.versions import version
 
-KEYS = (
-    "tensorflow",
-    "tensorflow_package",
-    "tensorflow_source",
-    "python",
-    "cuda",
-    "cudnn",
-    "nccl",
-    "driver_min",
-    "driver_branch",
-    "driver_module",
-    "bazel",
-    "gcc",
-    "keras",
-    "tensorflow_io",
-    "tensorflowonspark",
-    "pyspark",
-    "java",
-    "glibc_min",
-    "cpu_features",
-    "hdfs",
-    "kafka",
-)
+# Of an answer.
+KEYS = tuple(name for name in COMPONENTS if name not in ("driver", "yarn_gpu", "cdsw"))
 
 
 def native_pythons(problem: ConstraintProblem) -> set[str]:

@@ -134,7 +134,7 @@ def unknown_value(problem: ConstraintProblem, item: Item) -> list[Finding]:
         if message:
             return [Finding(message, item_sources(problem, item))]
     around = nearest_values(item.specs[0], known_values)
-    words, text = COMPONENTS[item.key], item.text
+    words, text = COMPONENTS[item.key].words, item.text
     exists = f"There is no {words} {text}" if item.specs[0].kind == "prefix" else f"No {words} is {text}"
     exists += " in this data"
     if item.specs[0].kind == "invalid":
@@ -184,7 +184,7 @@ def exclusive(key: str, texts: Sequence[str], specs: Sequence[Spec], known_value
     if not all(newest):
         return ""
     nearest = listed(dict.fromkeys(value for newest_values in newest for value in newest_values), "or")
-    return f"No {COMPONENTS[key]} is {listed(texts)} at once. Nearest known: {nearest}"
+    return f"No {COMPONENTS[key].words} is {listed(texts)} at once. Nearest known: {nearest}"
 
 
 # --- clashes inside one part ---------------------------------------------------------------------------------------------
@@ -340,7 +340,7 @@ def by_projection(problem: ConstraintProblem, clash: Items) -> list[Finding]:
     findings = [item_leaves(problem, first, "tensorflow", project(problem, masks[first], "tensorflow"))]
     labels = listed([problem.items[number].label for number in other_numbers])
     parts = [
-        f"{COMPONENTS[key]} {shown(problem, key, project(problem, rest_mask, key))}"
+        f"{COMPONENTS[key].words} {shown(problem, key, project(problem, rest_mask, key))}"
         for key in ("tensorflow", "python", "cuda")
     ]
     findings.append(
@@ -375,4 +375,4 @@ def item_leaves(problem: ConstraintProblem, number: int, key: str, left_values: 
     urls = item_sources(problem, item)
     if item.key == key:
         return Finding(f"{item.label} was requested", urls)
-    return Finding(f"{item.label} goes with {COMPONENTS[key]} {shown(problem, key, left_values)}", urls)
+    return Finding(f"{item.label} goes with {COMPONENTS[key].words} {shown(problem, key, left_values)}", urls)

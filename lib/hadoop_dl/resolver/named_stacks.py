@@ -11,7 +11,7 @@ from hadoop_dl.data.compat import Compat
 from hadoop_dl.data.host_facts import HostProfile
 from hadoop_dl.data.locks import read_lock
 from hadoop_dl.data.stacks import Stack, load_stacks
-from hadoop_dl.resolver.choose_stack import ChosenStack, choose_stack
+from hadoop_dl.resolver.choose_stack import KEYS, ChosenStack, choose_stack
 from hadoop_dl.resolver.constraint_problem import ConstraintProblem, shared_tables
 from hadoop_dl.resolver.explain import Conflict, conflicts
 from hadoop_dl.resolver.findings import Finding, sources
@@ -21,23 +21,10 @@ from hadoop_dl.resolver.request import Item, make_item, read_request
 from hadoop_dl.resolver.rules.tensorflow import native, system_pythons
 from hadoop_dl.resolver.versions import cc, version
 
-EXACT = (
-    "tensorflow",
-    "cuda",
-    "cudnn",
-    "nccl",
-    "keras",
-    "tensorflow_io",
-    "tensorflowonspark",
-    "pyspark",
-    "bazel",
-    "gcc",
-)
-PLAIN = ("tensorflow_package", "tensorflow_source", "driver_module", "python", "java")
-
 BY_HOST = ("driver_min", "driver_branch", "driver_module")  # keys of the driver that a host decides
 READERS = ("hdfs", "kafka")
-OWN = (*EXACT, *PLAIN, "glibc_min")  # keys of a request that a stack's file has
+EXACT = tuple(key for key in KEYS if key not in ("driver_min", "driver_branch", "glibc_min", "cpu_features", *READERS))
+OWN = (*EXACT, "glibc_min")  # keys of a request that a stack's file has
 PARTS = (
     ("tensorflow", "tensorflow_package", "tensorflow_source"),
     ("driver_module",),
@@ -141,7 +128,7 @@ class Candidate:
 
 def as_request(stack: Mapping[str, Any]) -> dict[str, Any]:
     """A stack file as a request: all its versions, exactly. Proprietary kernel modules give way to GPUs that need the open ones."""
-    request = {name: stack[name] for name in (*EXACT, *PLAIN) if name in stack}
+    request = {name: stack[name] for name in EXACT if name in stack}
     if request.get("driver_module") == "proprietary":
         del request["driver_module"]
     return request | {name: True for name in READERS if stack.get(name)}

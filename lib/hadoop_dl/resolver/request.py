@@ -12,101 +12,75 @@ from hadoop_dl.resolver.gpus import Gpu, UnknownGpu, find_gpu
 from hadoop_dl.resolver.hosts import Hadoop, System, Unknown, find_hadoop, find_system
 from hadoop_dl.resolver.versions import LONGEST, NONE, Spec, listed, newest, parse_spec
 
-# What a request may name, with its name in messages. Answers have this order.
+# What an item constrains: TensorFlow builds, or parts (their `level`); see constraint_problem.py.
+OF_BUILD = ("tensorflow",)
+
+
+@dataclass(frozen=True)
+class Component:
+    """What a request may name: its name in messages, what an item of it constrains, and what its value may be.
+
+    example: of an argument of scripts/stack; optional: it may be none.
+    """
+
+    words: str
+    levels: tuple[str, ...]
+    help: str
+    example: str = ""
+    optional: bool = False
+
+
+# Answers have this order.
 COMPONENTS = {
-    "tensorflow": "TensorFlow",
-    "tensorflow_package": "the package",
-    "tensorflow_source": "tensorflow_source",
-    "python": "Python",
-    "cuda": "CUDA",
-    "cudnn": "cuDNN",
-    "nccl": "NCCL",
-    "driver": "driver",
-    "driver_min": "a minimum driver of",
-    "driver_branch": "driver branch",
-    "driver_module": "driver_module",
-    "bazel": "bazel",
-    "gcc": "gcc",
-    "keras": "Keras",
-    "tensorflow_io": "tensorflow-io",
-    "tensorflowonspark": "TensorFlowOnSpark",
-    "pyspark": "PySpark",
-    "java": "Java",
-    "glibc_min": "a minimum glibc of",
-    "cpu_features": "CPU features",
-    "hdfs": "HDFS",
-    "kafka": "Kafka",
-    "yarn_gpu": "GPU scheduling in YARN",
-    "cdsw": "CDSW",
+    "tensorflow": Component("TensorFlow", OF_BUILD, "release or line: 1.15, 2.15.1, '>=2.4,<2.12'"),
+    "tensorflow_package": Component(
+        "the package", OF_BUILD, "tensorflow, tensorflow-gpu or tensorflow-cpu, as on PyPI", "tensorflow"
+    ),
+    "tensorflow_source": Component(
+        "tensorflow_source", OF_BUILD, "prebuilt (a wheel of PyPI) or built (from source)", "prebuilt"
+    ),
+    "python": Component("Python", OF_BUILD, "2.7, 3.6, 3.11", "3.11"),
+    "cuda": Component("CUDA", OF_BUILD, "10.0, 12.2; none for builds without CUDA", optional=True),
+    "cudnn": Component("cuDNN", ("cudnn",), "7.6, 8.9; a beginning is enough", optional=True),
+    "nccl": Component("NCCL", OF_BUILD, "2.16.5; none", optional=True),
+    "driver": Component("driver", ("driver",), "one exact driver, 535.104.05, or a branch, 535", optional=True),
+    "driver_min": Component(
+        "a minimum driver of", ("driver",), "the oldest driver that the stack may need", "535.104.05"
+    ),
+    "driver_branch": Component("driver branch", ("driver",), "470, 535, 580", optional=True),
+    "driver_module": Component("driver_module", ("driver",), "proprietary or open, the kind of kernel module", "open"),
+    "bazel": Component("bazel", ("build_tools",), "0.26.1, for a build from source", "0.26.1"),
+    "gcc": Component("gcc", ("build_tools",), "7.3.1, for a build from source", "7.3.1"),
+    "keras": Component("Keras", ("keras",), "2.3.1, 3; none", optional=True),
+    "tensorflow_io": Component("tensorflow-io", ("tensorflow_io",), "0.36.0; none", optional=True),
+    "tensorflowonspark": Component("TensorFlowOnSpark", ("spark",), "1.4.4, 2.2.5; none", optional=True),
+    "pyspark": Component("PySpark", ("spark",), "3.0.3, 3.5; none", optional=True),
+    "java": Component("Java", ("spark",), "8, 11, 17: what Spark runs on", optional=True),
+    "glibc_min": Component("a minimum glibc of", OF_BUILD, "the newest glibc that the wheel may need", "2.17"),
+    "cpu_features": Component("CPU features", OF_BUILD, "what the CPU has: avx,avx2,fma; or none", "avx,avx2"),
+    "hdfs": Component("HDFS", ("tensorflow_io", "site"), "true or false: TensorFlow reads hdfs:// paths", "true"),
+    "kafka": Component("Kafka", ("tensorflow_io",), "true or false: TensorFlow reads Kafka topics", "true"),
+    "yarn_gpu": Component("GPU scheduling in YARN", ("spark", "site"), "true or false: YARN schedules GPUs", "true"),
+    "cdsw": Component(
+        "CDSW",
+        ("site",),
+        "true or false, or its release, 1.10: the host runs Cloudera Data Science Workbench",
+        "true",
+    ),
 }
-OPTIONS = ("os", "gpu", "hadoop")
+OPTIONS = {
+    "os": Component("os", ("tensorflow", "driver", "site"), "", "rhel-9.4"),
+    "gpu": Component("gpu", ("tensorflow", "driver", "cudnn", "site"), "", "A100"),
+    "hadoop": Component("hadoop", ("spark", "site"), "", "cdp-7.1"),
+}
 CHOICES = {
     "tensorflow_source": ("prebuilt", "built"),
     "driver_module": ("proprietary", "open"),
     "tensorflow_package": ("tensorflow", "tensorflow-gpu", "tensorflow-cpu"),
 }
 BOOLEANS = ("hdfs", "kafka", "yarn_gpu")
-OPTIONAL = (
-    "cuda",
-    "cudnn",
-    "nccl",
-    "driver",
-    "driver_branch",
-    "keras",
-    "tensorflow_io",
-    "tensorflowonspark",
-    "pyspark",
-    "java",
-)
-EXAMPLES = {
-    "os": "--os rhel-9.4",
-    "gpu": "--gpu A100",
-    "hadoop": "--hadoop cdp-7.1",
-    "python": "python=3.11",
-    "tensorflow_package": "tensorflow_package=tensorflow",
-    "tensorflow_source": "tensorflow_source=prebuilt",
-    "driver_module": "driver_module=open",
-    "driver_min": "driver_min=535.104.05",
-    "bazel": "bazel=0.26.1",
-    "gcc": "gcc=7.3.1",
-    "glibc_min": "glibc_min=2.17",
-    "cpu_features": "cpu_features=avx,avx2",
-    "cdsw": "cdsw=true",
-}
 TRUE, FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
 ORDER = [*OPTIONS, *COMPONENTS]
-
-# What an item constrains: TensorFlow builds, or parts (their `level`); see constraint_problem.py.
-LEVELS = {
-    "tensorflow": ("tensorflow",),
-    "tensorflow_package": ("tensorflow",),
-    "tensorflow_source": ("tensorflow",),
-    "python": ("tensorflow",),
-    "cuda": ("tensorflow",),
-    "nccl": ("tensorflow",),
-    "driver_min": ("driver",),
-    "glibc_min": ("tensorflow",),
-    "cpu_features": ("tensorflow",),
-    "cudnn": ("cudnn",),
-    "driver": ("driver",),
-    "driver_branch": ("driver",),
-    "driver_module": ("driver",),
-    "bazel": ("build_tools",),
-    "gcc": ("build_tools",),
-    "keras": ("keras",),
-    "tensorflow_io": ("tensorflow_io",),
-    "hdfs": ("tensorflow_io", "site"),
-    "kafka": ("tensorflow_io",),
-    "tensorflowonspark": ("spark",),
-    "pyspark": ("spark",),
-    "java": ("spark",),
-    "yarn_gpu": ("spark", "site"),
-    "hadoop": ("spark", "site"),
-    "cdsw": ("site",),
-    "os": ("tensorflow", "driver", "site"),
-    "gpu": ("tensorflow", "driver", "cudnn", "site"),
-    "host": ("tensorflow", "spark"),
-}
 
 
 class Misuse(ValueError):
@@ -182,8 +156,10 @@ def texts(name: str, value: Any) -> list[str]:
     if len(text) > LONGEST:
         raise Misuse(f"{name} must have at most {LONGEST} characters but has {len(text)}.")
     if not text:
-        example = EXAMPLES.get(name, f"{name}={'true' if name in BOOLEANS else 'none' if name in OPTIONAL else '1.15'}")
-        raise Misuse(f"{name} needs a value, but has none. Write for example {example}, or leave {name} out.")
+        component = {**OPTIONS, **COMPONENTS}[name]
+        example = component.example or ("none" if component.optional else "1.15")
+        argument = f"--{name} {example}" if name in OPTIONS else f"{name}={example}"
+        raise Misuse(f"{name} needs a value, but has none. Write for example {argument}, or leave {name} out.")
     if name == "gpu":
         return [part.strip() for part in text.split(",") if part.strip()]
     if name == "os" and text.lower().startswith("other"):
@@ -222,8 +198,8 @@ def read_request(compat: Compat, request: Mapping[str, Any], host: HostProfile |
 
 
 def make_item(compat: Compat, name: str, text: str, read: bool = False) -> Item:
-    levels = LEVELS[name]
-    words = COMPONENTS.get(name, name)
+    component = {**OPTIONS, **COMPONENTS}[name]
+    levels, words = component.levels, component.words
     if name == "os":
         system = find_system(compat, text)
         label = system.label if isinstance(system, System) else text
