@@ -8,9 +8,11 @@ from plan_hosts import REPOSITORY, SITE
 from trees import TREES, build
 
 from hadoop_dl import plan
+from hadoop_dl.data.compat import load
 from hadoop_dl.data.host_facts import HostProfile, read_facts
 from hadoop_dl.plan import model as plan_model
-from hadoop_dl.resolver import compose, resolve
+from hadoop_dl.resolver import compose
+from hadoop_dl.resolver.named_stacks import fitting
 
 OLD, NEW = "3.10.0-1160.el7.x86_64", "3.10.0-1160.119.1.el7.x86_64"
 EL7, EL9 = "tf1.15-py27-el7", "tf2.15-py3-el9"
@@ -67,18 +69,18 @@ def test_the_resolver_takes_its_facts_from_what_was_read(name, system, gpus, had
 )  # fmt: skip
 def test_a_read_host_refuses_in_its_own_words(name, request_, words, tmp_path):
     host = profile(tmp_path, name)
-    resolution = resolve(request_, host)
+    resolution = compose(request_, host)
     assert resolution.status == "conflict"
     assert words in " ".join(resolution.problems)
-    assert all(resolve(request, host).fits for request in resolution.nearest)
+    assert all(compose(request, host).fits for request in resolution.nearest)
 
 
 def test_what_is_offered_to_a_read_host_leaves_the_host_as_it_is(tmp_path):
     host = profile(tmp_path, "debian")
-    requests = resolve({"tensorflow": "1.15", "python": "2.7"}, host).nearest
+    requests = compose({"tensorflow": "1.15", "python": "2.7"}, host).nearest
     assert requests
     assert all(set(request) <= {"tensorflow", "python", "cuda"} for request in requests), requests
-    assert all(resolve(request, host).fits for request in requests)
+    assert all(compose(request, host).fits for request in requests)
 
 
 @pytest.mark.parametrize(
@@ -100,7 +102,7 @@ def test_a_read_host_gets_what_it_can_run(name, expected, stack, tmp_path):
     host = profile(tmp_path, name)
     stack_data = compose({}, host).stack
     assert {key: stack_data.get(key) for key in expected} == expected
-    assert resolve({}, host).name == stack
+    assert fitting(load(), {}, host)[0].name == stack
 
 
 def planned(tmp_path: Path, name: str, request: object, **variables: object) -> plan_model.Plan:

@@ -1,9 +1,9 @@
 """From a request to a stack: the named stack that the playbooks install, or versions without a lock, or every reason why not.
 
-    resolution = resolve({"tensorflow": "1.15", "python": "2.7"}, facts.profile)
+    resolution = resolve({"os": "rhel-7.9", "tensorflow": "1.15", "python": "2.7"})
     resolution.status, resolution.name, resolution.stack, resolution.conflicts, resolution.nearest
 
-A request is a mapping of constraints; whether a host can have a stack that was named is named_stacks.try_stack's answer.
+A request is a mapping of constraints. Of hosts that were read the plan asks named_stacks, and `unmet` if no stack fits them.
 Nothing here knows Ansible or touches a host.
 """
 
@@ -20,7 +20,7 @@ from hadoop_dl.resolver.choose_stack import KEYS, ChosenStack, choose_stack, nat
 from hadoop_dl.resolver.constraint_problem import ConstraintProblem, shared_tables
 from hadoop_dl.resolver.explain import Conflict, conflicts
 from hadoop_dl.resolver.findings import Finding
-from hadoop_dl.resolver.hosts import System, Unknown, find_system
+from hadoop_dl.resolver.hosts import System, find_system
 from hadoop_dl.resolver.named_stacks import (
     Candidate,
     doubts_without_lock,
@@ -176,36 +176,31 @@ def named(candidate: Candidate) -> Resolution:
     )
 
 
-def resolve(
-    request: Mapping[str, Any], host: HostProfile | None = None, compat: Compat | None = None, suggest: bool = True
-) -> Resolution:
+def resolve(request: Mapping[str, Any], suggest: bool = True) -> Resolution:
     """The stack that would be installed: a named one if one meets the request, else the best set without a lock, else every conflict.
 
     `suggest=False` leaves out the nearest requests that do fit, which take longer than the rest.
     """
-    compat_data = compat or load()
-    candidates = fitting(compat_data, request, host)
-    best = on_host(named(candidates[0]), host) if candidates else compose(request, host, compat_data, suggest)
-    name_meanings = () if best.fits else tuple(meanings(compat_data, request))
-    offers = [(installable(compat_data, other, host), other) for other in best.nearest]
+    compat = load()
+    candidates = fitting(compat, request, None)
+    best = named(candidates[0]) if candidates else compose(request, suggest=suggest)
+    offers = [(installable(compat, other), other) for other in best.nearest]
     offers.sort(key=lambda offer: not offer[0])
     stays = texts("driver", request["driver"])[0] if best.fits and "driver" in request else ""
-    unmet_gpu = best.status != OK and not best.name and host is None and "gpu" in request
+    unmet_gpu = best.status != OK and not best.name and "gpu" in request
     return replace(
         best,
-        cpu_form=installable(compat_data, {**request, "gpu": "none"}, host) if unmet_gpu else "",
-        passed_over=tuple(passed_over(compat_data, request, host)) if not best.name else (),
+        cpu_form=installable(compat, {**request, "gpu": "none"}) if unmet_gpu else "",
+        passed_over=() if best.name else tuple(passed_over(compat, request)),
         nearest=tuple(other for _, other in offers),
         nearest_stacks=tuple(name for name, _ in offers),
-        not_checked=tuple(not_checked(request, host)),
+        not_checked=tuple(not_checked(request)),
         newer=newer_stack(candidates),
-        cards=tuple(cards(compat_data, request)) if best.fits else (),
-        which=name_meanings,
-        request=described(request, host),
+        cards=tuple(cards(compat, request)) if best.fits else (),
+        which=() if best.fits else tuple(meanings(compat, request)),
+        request=request,
         driver=stays if re.fullmatch(r"\d+(\.\d+)+", stays) else "",
-        unmade=""
-        if best.name or not best.fits
-        else no_stack_for(compat_data, requested_system(compat_data, request, host), best.stack),
+        unmade="" if best.name or not best.fits else no_stack_for(compat, request, best.stack),
     )
 
 
@@ -239,14 +234,14 @@ def new_name(stack: Mapping[str, Any], request: Mapping[str, Any]) -> str:
     return next(free for number in count(1) if (free := f"{name}-{number}" if number > 1 else name) not in taken)
 
 
-def installable(compat: Compat, request: Mapping[str, Any], host: HostProfile | None) -> str:
+def installable(compat: Compat, request: Mapping[str, Any]) -> str:
     """The stack with a lock that a request gets; empty if none has one."""
-    return next((candidate.name for candidate in fitting(compat, request, host)[:1] if candidate.lock), "")
+    return next((candidate.name for candidate in fitting(compat, request, None)[:1] if candidate.lock), "")
 
 
-def passed_over(compat: Compat, request: Mapping[str, Any], host: HostProfile | None) -> Iterator[str]:
+def passed_over(compat: Compat, request: Mapping[str, Any]) -> Iterator[str]:
     """A site's stacks for this system whose versions do not go together: with the first reason."""
-    system = requested_system(compat, request, host)
+    system = requested_system(compat, request, None)
     for stack in load_stacks():
         if stack.directory.resolve() == DIRECTORY.resolve() or stack.base or system_conflict(stack, system):
             continue
@@ -255,8 +250,9 @@ def passed_over(compat: Compat, request: Mapping[str, Any], host: HostProfile | 
             yield f"Your stack {stack.name} is passed over: {conflicts(problem)[0].message}"
 
 
-def no_stack_for(compat: Compat, system: System | Unknown | None, stack: Mapping[str, Any]) -> str:
+def no_stack_for(compat: Compat, request: Mapping[str, Any], stack: Mapping[str, Any]) -> str:
     """A sentence about an operating system that no stack is made for; empty if one is."""
+    system = requested_system(compat, request, None)
     if not isinstance(system, System) or any(short_name(system.key) in entry.data["os"] for entry in load_stacks()):
         return ""
     if "cuda" not in stack:
@@ -279,24 +275,11 @@ def newer_stack(candidates: Sequence[Candidate]) -> str:
     return next((candidate.name for candidate in later if not candidate.stack.data.get("hdfs") and candidate.lock), "")
 
 
-def on_host(resolution: Resolution, host: HostProfile | None) -> Resolution:
-    """A named stack whose Python is missing on the host is still the answer: the conflict names the Python to install."""
-    stack = resolution.stack
-    if host is None or host.pythons is None or stack["python"] in host.pythons:
-        return resolution
-    message = (
-        f"{resolution.name} needs Python {stack['python']} on the host, which has {', '.join(host.pythons) or 'none'}. "
-        f"Install python{stack['python']} there."
-    )
-    conflict = Conflict(("python",), message, tuple(stack["sources"][:2]))
-    return replace(resolution, status=CONFLICT, conflicts=(conflict,))
-
-
-def not_checked(request: Mapping[str, Any], host: HostProfile | None) -> Iterable[str]:
+def not_checked(request: Mapping[str, Any]) -> Iterable[str]:
     """Facts that were not known when the answer was computed, and the option that gives each."""
-    if not request.get("os") and not (host and host.os):
+    if not request.get("os"):
         yield "the operating system (glibc, Python, packages of the driver): give --os"
-    if not request.get("gpu") and (host is None or host.gpus is None):
+    if not request.get("gpu"):
         yield "the GPUs: give --gpu, or --gpu none"
 
 

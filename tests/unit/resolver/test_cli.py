@@ -325,15 +325,3 @@ def test_an_answer_needs_no_more_than_yaml_and_packaging(tmp_path: Path) -> None
     completed = subprocess.run([*command, *question], capture_output=True, text=True, check=False)
     assert completed.returncode == 0, completed.stderr
     assert completed.stdout.startswith("tf1.15-py27-el7: ")
-
-
-def test_a_sites_own_stack_is_an_answer(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(stacks, "_site", [])
-    stack_file = STACK.parents[1] / "stacks" / "tf2.15-cpu-py3-el9.yml"
-    site = tmp_path / "site-stack.yml"
-    text = stack_file.read_text(encoding="utf-8").replace("name: tf2.15-cpu-py3-el9", "name: site-stack")
-    site.write_text(text.replace("os: [el9]", "os: [debian12]"), encoding="utf-8")
-    line = "resolve --os debian-12 --gpu none tensorflow=2.15"
-    assert answer(f"{line} --stacks {tmp_path}", capsys)["stack"] == "site-stack"

@@ -9,7 +9,7 @@ from checker import problems
 from hadoop_dl.data.compat import load
 from hadoop_dl.data.stacks import load_stack, stack_names
 from hadoop_dl.resolver import HostProfile, resolve, unmet
-from hadoop_dl.resolver.named_stacks import try_stack
+from hadoop_dl.resolver.named_stacks import fitting, try_stack
 
 PLACES = [(name, system) for name in stack_names() for system in load_stack(name).data["os"]]
 NAMES = {"el7": "rhel-7.9", "el8": "rhel-8.10", "el9": "rhel-9.4", "el10": "rhel-10.0"}
@@ -103,22 +103,21 @@ P100 = HostProfile(os="rhel-7.9", gpus=("10de:15f8",), pythons=("2.7",), javas=(
 def test_a_request_becomes_the_named_stack_that_can_be_installed(
     request_: dict[str, Any], host: HostProfile, name: str
 ) -> None:
-    resolution = resolve(request_, host)
-    assert resolution.name == name, resolution.problems
-    assert resolution.stack["name"] == name
-    assert resolution.stack["python"] in load_stack(name).pythons
-    assert host.pythons is None or resolution.stack["python"] in host.pythons
+    best = fitting(load(), request_, host)[0]
+    assert best.name == name
+    assert best.python in load_stack(name).pythons
+    assert host.pythons is None or best.python in host.pythons
 
 
 @pytest.mark.parametrize(
     ("gpu", "module"), [("10de:2901", "open"), ("10de:20b0", "proprietary"), ("10de:1db4", "proprietary")]
 )
 def test_the_kernel_module_of_a_named_stack_is_the_one_that_the_hosts_gpus_need(gpu: str, module: str) -> None:
-    resolution = resolve({"tensorflow": "2.21"}, HostProfile(os="rhel-9.4", gpus=(gpu,), pythons=("3.11",)))
+    host = HostProfile(os="rhel-9.4", gpus=(gpu,), pythons=("3.11",))
+    best = fitting(load(), {"tensorflow": "2.21"}, host)[0]
     # The libraries of CUDA 12.5 have no code for a B200.
     name = "tf2.21-cuda12.9-tfos-py311" if module == "open" else "tf2.21-tfos-py311"
-    assert resolution.name == name, resolution.problems
-    assert resolution.stack["driver_module"] == module
+    assert (best.name, best.chosen.stack["driver_module"]) == (name, module)
 
 
 @pytest.mark.parametrize("hadoop", ["cdh-5.14", "cdh-5.5", "hdp-2.6.5", "apache-2.10.2", "cdh-6.3", "cdp-7.1"])
@@ -174,7 +173,7 @@ def test_on_a_hadoop_cluster_a_stack_that_reads_hdfs_comes_first_and_the_newer_o
     assert (alone.name, alone.newer) == ("tf2.21-tfos-py311", "")
     assert (answer.name, answer.newer) == ("tf2.17-py311", "tf2.21-tfos-py311")
     host = HostProfile(os="rhel-9.4", gpus=("10de:2330",), pythons=("3.9", "3.11"), hadoop="cdp-7.1.9")
-    assert resolve({"tensorflow": ">=2"}, host).name == "tf2.17-py311"
+    assert fitting(load(), {"tensorflow": ">=2"}, host)[0].name == "tf2.17-py311"
 
 
 def test_what_the_plan_asks_for_beside_the_request_is_printed() -> None:

@@ -117,18 +117,3 @@ def test_an_inventorys_hosts_are_read_and_answered_by_the_plan(tmp_path: Path) -
     assert any("tf0.1" in problem for problem in content["hosts"][1]["problems"])
     _, content = asked("tensorflow=1.16")
     assert any("There is no TensorFlow 1.16" in problem for problem in content["hosts"][1]["problems"])
-
-
-def test_hosts_that_no_one_stack_fits_are_told_which_of_them_prevents_it(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Each has a stack, but a job needs one environment on all; different drivers on different hosts prevent nothing."""
-    old = written(tmp_path / "old1", "rhel-7.9", "10de:15f8", "cdh-6.3", "")
-    new = [written(tmp_path / f"new{place}", "rhel-9.4", "10de:20b2", "cdh-6.3", driver) for place, driver in enumerate(("535.183.06", "580.65.06"))]  # fmt: skip
-    hosts = " ".join(f"--host {path}" for path in (old, *new))
-    status, output, _ = run(f"resolve {hosts} 'tensorflow>=1'", capsys)
-    assert status == 2
-    assert "no stack meets it on all of them: without old1 there is tf2.17-py311; without new0, new1 there is" in output
-    assert "Give all of them the same" not in output
-    status, output, _ = run(f"resolve {' '.join(f'--host {path}' for path in new)} 'tensorflow>=1'", capsys)
-    assert (status, output.count("tf2.17-py311")) == (0, 2), output

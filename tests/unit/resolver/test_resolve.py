@@ -277,7 +277,7 @@ def test_a_host_that_was_read_decides_by_what_it_has() -> None:
     host = HostProfile(
         os="rhel-7.9", pythons=("2.7",), glibc="2.17", cpu_features=("sse4_1",), javas=("8",), gpus=("10de:15f8",)
     )
-    resolution = resolve({"tensorflow": "1.15", "tensorflow_source": "prebuilt"}, host)
+    resolution = compose({"tensorflow": "1.15", "tensorflow_source": "prebuilt"}, host)
     assert any("need a CPU with avx" in problem for problem in resolution.problems)
     assert all("host" not in request for request in resolution.nearest)
     fine = compose(
@@ -301,7 +301,7 @@ def test_a_host_that_was_read_decides_by_what_it_has() -> None:
 def test_the_kafka_reader_of_1_15_is_told_to_need_deepbind_where_glibc_has_threads_of_its_own(
     request_: Any, host: HostProfile | None, told: bool
 ) -> None:
-    resolution = resolve(request_, host)
+    resolution = compose(request_, host) if host else resolve(request_)
     assert resolution.ok, resolution.problems
     warnings = [finding for finding in resolution.warnings if "RTLD_DEEPBIND" in finding.text]
     assert bool(warnings) is told

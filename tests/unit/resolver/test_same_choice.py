@@ -1,58 +1,29 @@
-"""`scripts/stack resolve` and the plan choose the same stack, on every host and for every request of a grid."""
-
-from itertools import product
+"""`scripts/stack resolve` and the plan choose the same stack."""
 
 import agreement
 import pytest
 
 from hadoop_dl import plan
+from hadoop_dl.data.compat import load
 from hadoop_dl.data.host_facts import HostFacts
-from hadoop_dl.data.stacks import load_stack
 from hadoop_dl.plan import model as plan_model
 from hadoop_dl.plan import target
-from hadoop_dl.resolver import resolve
+from hadoop_dl.resolver.named_stacks import fitting
 from hadoop_dl_dev import invented_hosts
 
 SYSTEMS = ("rhel-7.9", "rhel-7.6", "rhel-8.10", "rhel-9.4", "rhel-9.0", "debian-12")
 A100 = "10de:20b2"
-GPUS = ("none", "K80", "10de:15f8", "T4", A100, "L40S", "10de:2330", "10de:2901")
 
 
 def facts(system: str, gpu: str) -> HostFacts:
     return invented_hosts.facts(agreement.parts(system, gpu, "", ""))
 
 
-@pytest.mark.parametrize(("system", "gpu"), list(product(SYSTEMS, GPUS)))
-def test_resolve_names_the_stack_that_the_plan_installs_and_its_lock_or_that_it_has_none(system: str, gpu: str) -> None:
-    read = facts(system, gpu)
-    for request in agreement.REQUESTS:
-        answer = resolve(request, read.profile)
-        host_target = target.target_for({"deeplearning_request": request}, read, ["data_nodes"])
-        if answer.name and answer.fits:
-            assert answer.lock.endswith(load_stack(answer.name).lock_path(answer.stack["python"]).name)
-        elif answer.fits:
-            assert (answer.lock, answer.as_json()["lock"]) == ("", None)
-            is_built = answer.stack["tensorflow_source"] == "built"
-            step = "write inventories/SITE/stacks/tf" if is_built else "scripts/stack new tf"
-            assert answer.next[-1].startswith(step)
-        if answer.status == "unsure" and answer.name:
-            assert f"deeplearning_request: {answer.name}" in host_target.problems[0], request
-            continue
-        assert (host_target.stack.name if host_target.stack else "") == answer.name, request
-        if answer.name:
-            for key in ("driver_min", "driver_module"):
-                assert answer.stack.get(key) == host_target.data.get(key), request
-            if answer.fits:
-                assert host_target.python == answer.stack["python"], request
-        else:
-            assert host_target.problems, request
-
-
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_one_request_for_hosts_with_and_without_gpus_is_one_stack(system: str) -> None:
     names, _ = target.stacks_for({"tensorflow": "2"}, [facts(system, "none").profile, facts(system, A100).profile])
-    alone = resolve({"tensorflow": "2"}, facts(system, A100).profile)
-    assert names[:1] == ([alone.name] if alone.name else [])
+    alone = fitting(load(), {"tensorflow": "2"}, facts(system, A100).profile)
+    assert names[:1] == [candidate.name for candidate in alone[:1]]
 
 
 @pytest.mark.parametrize("python", ["3.9", "3.11"])
@@ -61,7 +32,7 @@ def test_the_plan_takes_the_python_that_was_requested(python: str) -> None:
     host = plan_model.Host("data1", ("data_nodes",), {"deeplearning_request": request}, facts("rhel-9.4", A100))
     assert plan.settled([host]) == {"data1": "tf2.15-py3-el9"}
     host_target = target.target_for(host.variables, host.known, host.groups, "tf2.15-py3-el9")
-    assert (host_target.python, resolve(request, host.known.profile).stack["python"]) == (python, python)
+    assert (host_target.python, fitting(load(), request, host.known.profile)[0].python) == (python, python)
 
 
 def test_a_python_that_the_host_lacks_is_named_as_it_was_requested() -> None:
