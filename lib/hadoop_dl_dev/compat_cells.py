@@ -64,7 +64,9 @@ def cell(value: Any) -> str:
         return "–"
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
+    if isinstance(value, dict):
+        return " ".join(f"{key} {cell(part)}" for key, part in value.items() if part is not None) or "–"
+    return ", ".join(map(cell, value)) if isinstance(value, (list, tuple)) else str(value)
 
 
 def span(first: str | None, last: str | None) -> str:

@@ -49,12 +49,7 @@ def tables(compat: Compat | None = None) -> str:
         tables_of.cuda(matrix),
         tables_of.gpus(matrix),
         tables_of.drivers(matrix),
-        tables_of.cudnn(matrix),
-        tables_of.tfos(matrix),
-        tables_of.spark(matrix),
-        tables_of.hadoop(matrix),
-        tables_of.cdsw(matrix),
-        tables_of.systems(matrix),
+        *tables_of.plain(matrix),
         tables_of.facts(matrix),
     ]
     dates = f"The sources were last read on {span(checked[0], checked[-1])}. `read` in compat/*.yml has each date."

@@ -1,6 +1,7 @@
-"""The tables of docs/reference/compatibility.md, one function for each."""
+"""The tables of docs/reference/compatibility.md."""
 
 from collections.abc import Sequence
+from functools import partial
 
 from hadoop_dl.data import engine_image
 from hadoop_dl.data.cdsw import engines
@@ -116,14 +117,6 @@ def cuda(compat: Compat) -> Table:
     return of_rows("CUDA and the driver", text, columns, reversed(compat.rows("cuda", "toolkits")), cells)
 
 
-def cudnn(compat: Compat) -> Table:
-    def cells(row: Row) -> list[str]:
-        return [row["version"], cell(row["soname"]), cell(row["cuda"])]
-
-    text = "TensorFlow accepts a newer cuDNN than the tested one as long as the soname is the same."
-    return of_rows("cuDNN", text, ("cuDNN", "soname", "CUDA"), reversed(compat.rows("cuda", "cudnn")), cells)
-
-
 def model(compat: Compat, name: str) -> str:
     """A model, with the first driver that knows all its devices where that is younger than its generation."""
     gpu = find_gpu(compat, name)
@@ -205,44 +198,43 @@ def drivers(compat: Compat) -> Table:
     return of_rows("Driver branches", text, columns, reversed(compat.rows("drivers", "branches")), cells)
 
 
-def tfos(compat: Compat) -> Table:
-    def cells(row: Row) -> list[str]:
-        least, below = row["tensorflow"]["min"], row["tensorflow"]["below"]
-        range_text = " ".join([*([f"{least} or newer"] if least else []), *([f"older than {below}"] if below else [])])
-        names = ("tensorflow_distribution", "requires_python", "python_classifiers", "ci_spark")
-        return [row["version"], range_text or "any", *(cell(row[name]) for name in names)]
+def plain(compat: Compat) -> list[Table]:
+    """Rows whose own names are the columns."""
+    fitting = {engine.engine: engine_image.fits(engine) for engine in engines()}
 
-    text = (
-        "`as package`: under which names it finds TensorFlow. `its tests' Spark`: the Spark in its own tests; what was really run is in "
-        "[compat/observed_stacks.yml](../../compat/observed_stacks.yml)."
-    )
-    columns = ("TensorFlowOnSpark", "TensorFlow", "as package", "needs Python", "names Python", "its tests' Spark")
-    return of_rows("TensorFlowOnSpark", text, columns, reversed(compat.rows("tensorflowonspark", "releases")), cells)
+    def cells(names: Sequence[str], row: Row) -> list[str]:
+        values = {**row, "stacks": fitting.get(row.get("engine", ""))}
+        return [cell(values.get(name)) for name in names]
 
-
-def spark(compat: Compat) -> Table:
-    def cells(row: Row) -> list[str]:
-        names = ("java", "pypi_hadoop", "gpu_scheduling")
-        return [row["line"], row["latest"], row["python"], *(cell(row[name]) for name in names)]
-
-    text = "`Hadoop inside`: the client in PyPI's pyspark. `schedules GPUs`: with YARN 3.1 or newer."
-    columns = ("Spark", "newest", "Python", "Java", "Hadoop inside", "schedules GPUs")
-    return of_rows("Spark and Java", text, columns, reversed(compat.rows("spark", "lines")), cells)
-
-
-def hadoop(compat: Compat) -> Table:
-    names = {"apache": "Apache", "mapr": "MapR"}
-
-    def cells(row: Row) -> list[str]:
-        name = names.get(row["distribution"], row["distribution"].upper())
-        gpu = None if row["hadoop"] is None else version(row["hadoop"]) >= version("3.1.0")
-        return [name, span(row["first"], row["last"]), cell(row["hadoop"]), cell(row["java"]), cell(gpu)]
-
-    text = "YARN schedules GPUs in Hadoop 2.10 and from 3.1.0 on. In other releases every job on a host sees all of its GPUs."
-    columns = ("distribution", "releases", "Hadoop", "Java", "schedules GPUs")
-    return of_rows("Hadoop", text, columns, compat.rows("hadoop", "distributions"), cells)
+    return [
+        of_rows(title, text, tuple(names.split()), rows, partial(cells, names.split()))
+        for title, text, names, rows in (
+            ("cuDNN", SAME_SONAME, "version soname cuda", reversed(compat.rows("cuda", "cudnn"))),
+            ("TensorFlowOnSpark", OF_TFOS, A_TFOS, reversed(compat.rows("tensorflowonspark", "releases"))),
+            ("Spark and Java", OF_SPARK, A_SPARK, reversed(compat.rows("spark", "lines"))),
+            ("Hadoop", OF_HADOOP, "distribution first last hadoop java", compat.rows("hadoop", "distributions")),
+            ("CDSW", "", "first before runtime driver_path library mig", compat.rows("cdsw", "gpu_support")),
+            ("CDSW: settings", "", "name where value first before", compat.rows("cdsw", "settings")),
+            ("CDSW: engines", "", "engine cdsw ubuntu pythons stacks", compat.rows("cdsw", "engines")),
+            ("CDSW: facts", "", "fact value applies", compat.rows("cdsw", "facts")),
+            ("Operating systems", "", "os glibc older gcc", compat.rows("platforms", "systems")),
+            ("Their Pythons", OF_PYTHONS, "os ids pythons", compat.rows("platforms", "releases")),
+        )
+    ]
 
 
+SAME_SONAME = "TensorFlow accepts a newer cuDNN than the tested one as long as the soname is the same."
+A_TFOS = "version tensorflow tensorflow_distribution requires_python python_classifiers ci_spark"
+OF_TFOS = (
+    "`tensorflow_distribution`: under which names it finds TensorFlow. `ci_spark`: the Spark in its own tests; what was really run is in "
+    "[compat/observed_stacks.yml](../../compat/observed_stacks.yml)."
+)
+OF_SPARK = "`pypi_hadoop`: the client in PyPI's pyspark. `gpu_scheduling`: with YARN 3.1 or newer."
+A_SPARK = "line latest python java pypi_hadoop gpu_scheduling"
+OF_HADOOP = (
+    "YARN schedules GPUs in Hadoop 2.10 and from 3.1.0 on. In other releases every job on a host sees all of its GPUs."
+)
+OF_PYTHONS = "Those in the vendor's own repositories. `ids`: in /etc/os-release, treated alike."
 FACTS = (
     ("tensorflow_io", "facts", "fact"),
     ("tensorflowonspark", "behaviour", "fact"),
@@ -253,43 +245,6 @@ FACTS = (
     ("bazel", "facts", "fact"),
     ("bazel", "bootstrap", "fact"),
 )
-
-
-def cdsw(compat: Compat) -> Table:
-    fitting = {engine.engine: engine_image.fits(engine) for engine in engines()}
-    rows = [
-        [
-            sure(row, "GPUs in sessions"),
-            f"on the host {cell(row['runtime'] or 'the driver only')}; driver path {cell(row['driver_path'])}; "
-            f"library in {cell(row['library'] or 'no source')}; MIG {cell({None: 'not named', False: 'refused'}[row['mig']])}",
-            until(row),
-            links(row["source"]),
-        ]
-        for row in compat.rows("cdsw", "gpu_support")
-    ]
-    rows += [
-        [sure(row, row["name"]), f"{cell(row['value'])}, in {row['where']}", until(row), links(row["source"])]
-        for row in compat.rows("cdsw", "settings")
-    ]
-    rows += [
-        [
-            sure(row, f"engine {row['engine']}"),
-            f"Ubuntu {cell(row['ubuntu'] or 'in no source')}, Python {cell(row['pythons'] or 'in no source')}; "
-            f"stacks: {', '.join(fitting.get(row['engine'], [])) or 'not known'}",
-            row["cdsw"] or "in no source",
-            links(row["source"]),
-        ]
-        for row in compat.rows("cdsw", "engines")
-    ]
-    rows += [
-        [sure(row, row["fact"]), cell(row.get("value")), cell(row.get("applies")), links(row["source"])]
-        for row in compat.rows("cdsw", "facts")
-    ]
-    return Table("CDSW", "", ("what", "value", "releases", "sources"), rows)
-
-
-def until(row: Row) -> str:
-    return f"{row['first']} to below {row['before']}" if row["before"] else f"{row['first']} and later"
 
 
 def facts(compat: Compat) -> Table:
@@ -311,29 +266,3 @@ def facts(compat: Compat) -> Table:
         for row in compat.rows("tensorflow", "loading")
     ]
     return Table("Good to know", "", ("about", "what", "sources"), loading + rows)
-
-
-def systems(compat: Compat) -> Table:
-    releases = {row["os"]: row for row in compat.rows("platforms", "releases")}
-    rows = []
-    for row in compat.rows("platforms", "systems"):
-        release = releases[row["os"]]
-        pythons = [
-            f"{entry['python']}{' (from ' + entry['since'] + ')' if entry['since'] else ''}"
-            for entry in sorted(release["pythons"], key=lambda entry: version(entry["python"]))
-        ]
-        rows.append(
-            [
-                sure(row, row["os"]),
-                row["glibc"]
-                + (f" (before {row['older']['before']}: {row['older']['glibc']})" if "older" in row else ""),
-                row["gcc"],
-                cell(pythons),
-                cell(release["ids"]),
-                links([*row["source"], *release["source"]]),
-            ]
-        )
-    text = (
-        "`Python`: those in the vendor's own repositories. `also`: the ids in /etc/os-release that are treated alike."
-    )
-    return Table("Operating systems", text, ("system", "glibc", "gcc", "Python", "also", "sources"), rows)
