@@ -27,7 +27,6 @@ FETCHED = (
     "rules_java",
 )  # what the sources fetch from the internet; the rules are what bazel 0.29 and later want
 NO_HDFS = "2.6"  # from this line on HDFS is off unless a flag asks for it, as in TensorFlow's .bazelrc
-ASKS_MORE = "1.15.99"  # its configure has a question that nobody answers
 HELD = "2.0.0"  # its build lasts as long as the host has the file HOLD, when all is compiled
 HOLD = "/srv/hold"
 # bazel writes down what it has done when 3 seconds have gone by since the last time, with the next thing that is done: what is compiled is safe before it waits.
@@ -109,9 +108,6 @@ def write_tree(version: str, directory: Path) -> None:
     if line >= [int(part) for part in NO_HDFS.split(".")]:
         replace(directory / ".bazelrc", "try-import", "build --define=no_hdfs_support=true\ntry-import")
         shutil.copytree(SOURCE / "wheel", directory / "tensorflow" / "tools" / "pip_package", dirs_exist_ok=True)
-    if version == ASKS_MORE:
-        row = 'FEATURES = (\n    ("TF_NEED_NOVELTY", "Novelty", True, "", "1.0", "3.0"),\n'
-        replace(directory / "configure.py", "FEATURES = (\n", row)
     if version == HELD:
         build = directory / "tensorflow" / "tools" / "pip_package" / "BUILD"
         replace(build, "data = [", 'data = [\n        ":hold",')
@@ -143,7 +139,7 @@ def ensure() -> Path:
 
 def fill(top: Path, target: Path) -> None:
     sources: dict[str, dict[str, str]] = {}
-    for version in (*VERSIONS, ASKS_MORE, HELD):
+    for version in (*VERSIONS, HELD):
         bundle = target / f"tensorflow-v{version}.bundle"
         commit = make_bundle(version, top / version, bundle)
         sources[version] = {"commit": commit, "sha256": hashlib.sha256(bundle.read_bytes()).hexdigest()}
