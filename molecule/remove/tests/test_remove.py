@@ -98,53 +98,6 @@ def test_it_shows_what_goes_and_changes_nothing(
     assert {node: differences(installed[node], state(node)) for node in installed} == dict.fromkeys(NODES, [])
 
 
-def test_a_process_that_uses_an_environment_is_named_and_holds_all_hosts() -> None:
-    execute(
-        EL7,
-        "sh",
-        "-c",
-        f"cd / && nohup {ENVIRONMENT}/bin/python -c 'import time; time.sleep(900)' > /dev/null 2>&1 & echo $! > /run/job",
-    )
-    pid = execute(EL7, "cat", "/run/job").strip()
-    code, output = run(*CONFIRMED)
-    execute(EL7, "kill", pid)
-    assert code == 2
-    assert f"on {EL7} process {pid} of root ({ENVIRONMENT}/bin/python" in output
-    assert "remove_forced=true. No host was changed." in output
-
-
-def yarn_answers(text: str) -> None:
-    execute(EL7, "sh", "-c", "cat > /srv/yarn/ws/v1/cluster/apps", stdin=text)
-
-
-@pytest.mark.parametrize(
-    ("answer", "words"),
-    [
-        (
-            {
-                "apps": {
-                    "app": [
-                        {"id": "application_1511_0007", "applicationTags": "tfos-submit-1,environment-0123456789ab"}
-                    ]
-                }
-            },
-            "YARN has the application application_1511_0007",
-        ),
-        ({"RemoteException": {"message": "not now"}}, "YARN did not report which environments its applications need"),
-    ],
-    ids=["application", "no answer"],
-)
-def test_an_environment_that_yarn_may_need_holds_all_hosts(answer: dict[str, object], words: str) -> None:
-    before = {node: state(node) for node in NODES}
-    yarn_answers(json.dumps(answer))
-    code, output = run(*CONFIRMED)
-    yarn_answers('{"apps": null}')
-    assert code == 2
-    assert f"scenario-0123456789ab must not be needed by YARN when it is removed from {EL7}, but {words}" in output
-    assert "remove_forced=true. No host was changed." in output
-    assert {node: differences(before[node], state(node)) for node in NODES} == dict.fromkeys(NODES, [])
-
-
 def test_named_parts_go_and_the_others_stay() -> None:
     code, output = run(*CONFIRMED, "-e", "remove_parts=bazel,mirror")
     assert code == 0, output
