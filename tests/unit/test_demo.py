@@ -251,6 +251,24 @@ def test_a_host_of_cdsw_needs_more_disk_until_it_is_there(client, monkeypatch):
     assert needed("cdsw1") == needed()
 
 
+def test_nodes_can_boot_where_the_kernel_allows_few_inotify_instances(tmp_path, monkeypatch):
+    limit = tmp_path / "max_user_instances"
+    limit.write_text("128\n")
+    monkeypatch.setattr(prerequisites, "INOTIFY", limit)
+    monkeypatch.setattr(prerequisites, "start_engine", lambda: None)
+    machine = prerequisites.Machine(inotify_instances=128)
+    monkeypatch.setattr(prerequisites, "look", lambda *_: machine)
+    prerequisites.ensure()
+    assert limit.read_text() == "1024\n"
+    limit.unlink()
+    limit.mkdir()
+    with pytest.raises(DemoError, match="max_user_instances must be 1024 or more"):
+        prerequisites.ensure()
+    machine.root = False
+    with pytest.raises(DemoError, match="Run: sudo sysctl -w fs.inotify.max_user_instances=1024"):
+        prerequisites.ensure()
+
+
 def test_the_prerequisites_need_nothing_but_python():
     code = "import hadoop_dl_dev.demo.prerequisites, sys; print('yaml' in sys.modules)"
     completed = subprocess.run(

@@ -41,6 +41,9 @@ LOCAL_ENGINES = ("unix:///var/run/docker.sock", "unix:///run/docker.sock")  # wh
 SYSTEMD = Path("/run/systemd/system")
 SYSTEM_COMMANDS = Path("/usr/sbin")  # not on every user's PATH
 DPKG_LISTS = Path("/var/lib/dpkg/info")
+# The kernel's default of 128 for each user is used up by six nodes: systemd and its services take about 20 in each.
+INOTIFY = Path("/proc/sys/fs/inotify/max_user_instances")
+INOTIFY_INSTANCES = 1024
 
 
 @dataclass
@@ -57,6 +60,7 @@ class Machine:
     machine: str = "x86_64"
     python: tuple[int, int] = (3, 11)
     memory_mb: int = 64_000
+    inotify_instances: int = INOTIFY_INSTANCES
     disks_mb: dict[str, tuple[int, int]] = field(default_factory=dict)  # directory: needed, free
 
 
@@ -79,6 +83,11 @@ def problems(machine: Machine) -> list[str]:
     for directory, (need, free) in machine.disks_mb.items():
         if free < need:
             lines.append(f"{need} MB of free disk are required in {directory}, but there are {free}. Free some space.")
+    if machine.inotify_instances < INOTIFY_INSTANCES and not machine.root:
+        lines.append(
+            f"fs.inotify.max_user_instances must be {INOTIFY_INSTANCES} or more, or nodes do not boot, but is {machine.inotify_instances}. "
+            f"Run: sudo sysctl -w fs.inotify.max_user_instances={INOTIFY_INSTANCES}"
+        )
     if machine.packages and not machine.apt:
         lines.append(
             f"The packages {' '.join(machine.packages)} are required, but there is no apt-get to install them. Install them by hand."
@@ -119,6 +128,7 @@ def look(cluster: str, cdsw: str = "") -> Machine:
         machine=platform.machine(),
         python=sys.version_info[:2],
         memory_mb=available_memory_mb(),
+        inotify_instances=INOTIFY_INSTANCES if remote else int(INOTIFY.read_text(encoding="ascii")),
         disks_mb=disks(up, engine_root() if engine else ENGINE_ROOT, more=more),
     )
 
@@ -200,6 +210,15 @@ def ensure(cluster: str = "demo", cdsw: str = "") -> None:
         environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
         run("apt-get", "-qq", "update", env=environment)
         run("apt-get", "-qq", "-y", "--no-install-recommends", "install", *machine.packages, env=environment)
+    if machine.inotify_instances < INOTIFY_INSTANCES:
+        say(f"    fs.inotify.max_user_instances = {INOTIFY_INSTANCES} …")
+        try:
+            INOTIFY.write_text(f"{INOTIFY_INSTANCES}\n", encoding="ascii")
+        except OSError as error:
+            raise DemoError(
+                f"fs.inotify.max_user_instances must be {INOTIFY_INSTANCES} or more, or nodes do not boot, but is "
+                f"{machine.inotify_instances}, and cannot be set here ({error}). Set it on the machine below."
+            ) from error
     start_engine()
 
 
