@@ -8,8 +8,6 @@ import re
 import shlex
 from pathlib import Path
 
-import pytest
-
 from hadoop_dl_dev.demo import artifacts, images, kerberos, nodes
 from hadoop_dl_dev.demo.shell import output
 
@@ -41,9 +39,3 @@ def test_the_example_trains_here_and_on_yarn_and_leaves_no_process(cluster, shel
         assert float(re.findall(rf"{place}: accuracy ([\d.]+)", text)[-1]) >= least, text[-6000:]
     code, processes = shell("edge1", "pgrep -u analyst -fa 'ipykernel|tfos-submit'")
     assert (code, processes) == (1, ""), "no process is left"
-
-
-@pytest.mark.parametrize("command", ["notebook", "kernel"])
-def test_without_jupyter_the_commands_to_type_are_printed(shell, command):
-    code, text = shell("edge1", f"su - analyst -c 'deeplearning {command}'")
-    assert (code, "~/my/bin/pip install" in text) == (3, True), text

@@ -16,7 +16,6 @@ from hadoop_dl_dev.demo import cluster, tour, workbench
 
 # Where a session finds the driver.
 LIBRARIES = {"1.4.0": "/usr/local/nvidia/lib64", "1.10.5-parcel": "/usr/lib/x86_64-linux-gnu"}
-EXPECTED = len(workbench.COMPUTES) + len(workbench.DRIVES)
 
 
 class Demo(workbench.Host):
@@ -70,12 +69,6 @@ def test_site_yml_serves_the_host_with_the_others(demo):
     assert demo.active(workbench.NAME) == demo.active("data1") == demo.active("edge1")
 
 
-def test_the_suite_passes_on_the_host(demo):
-    output = demo.play("playbooks/verify.yml", "--limit", f"{workbench.NAME},mirror1")
-    (counts,) = re.findall(r"verify: 1 hosts, (\d+) passed, (\d+) failed, (\d+) failed as expected", output)
-    assert (int(counts[0]) > 10, counts[1:]) == (True, ("0", str(EXPECTED))), output[-3000:]
-
-
 def test_the_session_has_the_gpu_and_computes(demo):
     assert_a_session_computes(demo)
     assert_a_session_gets_the_driver(demo, demo.library, workbench.DRIVER)
@@ -114,12 +107,6 @@ def test_a_restarted_host_has_driver_docker_and_cdsw_of_before(demo):
     demo.run()
     assert demo.active_image() == image
     assert_a_session_gets_the_driver(demo, demo.library, workbench.DRIVER)
-
-
-def test_a_removal_of_everything_names_the_engine_images(demo):
-    output = demo.play("playbooks/remove.yml", status=2)
-    assert "(engine images: playbooks/cdsw_engine.yml -e cdsw_engine_state=absent)" in output
-    assert "Removing must be confirmed" in output
 
 
 def test_down_leaves_nothing(demo):
