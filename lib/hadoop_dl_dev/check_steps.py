@@ -47,7 +47,6 @@ PYTHON3_HOST_CODE = (  # the mirror host
     "plugins/module_utils/hadoop_dl_host/mirror_served.py",
     "plugins/module_utils/hadoop_dl_host/package_sets.py",
     "plugins/modules/mirror_artifacts.py",
-    "plugins/modules/mirror_bundle.py",
     "plugins/modules/mirror_packages.py",
     "roles/mirror/files/mirror_server.py",
 )

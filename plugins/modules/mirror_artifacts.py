@@ -13,11 +13,12 @@ options:
   artifacts: {description: What it must hold - folder and name and sha256 and size and either project or url, type: list, elements: dict, required: true}
   state:
     description:
-      - C(fetched) downloads what is missing or damaged. C(served) asks the address C(url) for every artifact.
+      - C(fetched) downloads what is missing or damaged. C(unpacked) takes it from C(bundle), if that was signed with C(key) and has all of it;
+        nothing gets its name before every byte was compared. C(served) asks the address C(url) for every artifact.
         C(absent) removes what the manifests of all recorded directories list, and directories that are empty then; other files stay. C(pruned) removes
         C(artifacts).
     type: str
-    choices: [fetched, served, pruned, absent]
+    choices: [fetched, unpacked, served, pruned, absent]
     default: fetched
   environment:
     description:
@@ -25,6 +26,8 @@ options:
         keyword C(environment) they would be in the command lines of the controller and of the mirror host.
     type: dict
     default: {}
+  bundle: {description: Signed file of scripts/mirror on this host; with C(unpacked), type: path}
+  key: {description: "Text of the public key that signs it, or of several", type: str}
   url: {description: Address of a mirror that somebody else serves, type: str}
   index_url: {description: Address of a package index (PEP 503) that has the wheels; with C(served), type: str}
   login: {description: C(user) and C(password) for that index, type: dict}
@@ -43,6 +46,7 @@ RETURN = r"""
 fetched: {description: Names of what was fetched, type: list, returned: always}
 missing: {description: What is wrong with which artifact, type: dict, returned: always}
 removed: {description: Paths below the directory, type: list, returned: with C(pruned)}
+unpacked: {description: Paths that the mirror did not have, type: list, returned: with C(unpacked)}
 """
 
 import io
@@ -52,15 +56,19 @@ import time
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.hadoop_dl_host import (
     ledger,
+    mirror_bundle,
     mirror_files,
     mirror_index,
     mirror_prune,
     mirror_removal,
     mirror_served,
-    processes,
 )
 
 GRACE = 5  # seconds for a download that sees by itself that its time is over
+LATE = (
+    "The mirror must be complete within %d s (mirror_timeout), but a server or a disk was too slow. What is complete stays. Check the network "
+    "and the index, then run the same command again: it continues."
+)
 
 
 class Log(object):
@@ -87,6 +95,10 @@ def work(module):
         pruned_paths = mirror_prune.prune(params["root"], artifacts, module.check_mode)
         listing = "".join(path + "\n" for path in pruned_paths)
         return dict(result, changed=bool(pruned_paths), removed=pruned_paths, diff={"before": listing, "after": ""})
+    if params["state"] == "unpacked":
+        paths = mirror_bundle.unpack(params["bundle"], params["root"], params["key"], artifacts, module.check_mode)
+        listing = "".join(path + "\n" for path in paths)
+        return dict(result, changed=bool(paths), unpacked=paths, diff={"before": "", "after": listing})
     if params["state"] == "served":
         address = mirror_index.with_login(params["index_url"], params["login"])
         problems = mirror_served.problems(artifacts, params["url"], address, params["ca"] or "")
@@ -108,28 +120,6 @@ def work(module):
     return result
 
 
-def bounded(module):
-    """work(), ended in time whatever a server does: a byte now and then satisfies the timeout of every read."""
-
-    def answer():
-        try:
-            return {"result": work(module)}
-        except mirror_index.MirrorError as problem:
-            return {"problem": str(problem)}
-
-    seconds = module.params["timeout"]
-    try:
-        message = processes.limited(answer, seconds + GRACE)
-    except processes.Late:
-        raise mirror_index.MirrorError(
-            "The mirror must be complete within %d s (mirror_timeout), but a server had not delivered what was asked. What is "
-            "fetched stays. Check the network and the index, then run the same command again: it continues." % seconds
-        ) from None
-    if "problem" in message:
-        raise mirror_index.MirrorError(message["problem"])
-    return message["result"]
-
-
 def main():
     module = AnsibleModule(
         argument_spec={
@@ -137,10 +127,12 @@ def main():
             "artifacts": {"type": "list", "elements": "dict", "required": True},
             "state": {
                 "type": "str",
-                "choices": ["fetched", "served", "pruned", "absent"],
+                "choices": ["fetched", "unpacked", "served", "pruned", "absent"],
                 "default": "fetched",
             },
             "environment": {"type": "dict", "default": {}, "no_log": True},
+            "bundle": {"type": "path"},
+            "key": {"type": "str", "no_log": False},
             "url": {"type": "str"},
             "index_url": {"type": "str"},
             "login": {"type": "dict", "no_log": True},
@@ -148,7 +140,7 @@ def main():
             "log": {"type": "path"},
             "timeout": {"type": "int", "default": 10800},
         },
-        required_if=[("state", "served", ["url"])],
+        required_if=[("state", "served", ["url"]), ("state", "unpacked", ["bundle", "key"])],
         supports_check_mode=True,
     )
     os.umask(0o022)
@@ -158,7 +150,9 @@ def main():
     # Logins are hidden, not whole addresses: messages name the server that failed.
     module.no_log_values = mirror_index.secrets_of(variables)
     try:
-        result = bounded(module)
+        result = mirror_index.within(
+            module.params["timeout"] + GRACE, lambda: work(module), LATE % module.params["timeout"]
+        )
     except mirror_index.MirrorError as problem:
         module.fail_json(msg=str(problem))
     module.exit_json(**result)

@@ -35,33 +35,13 @@ reason: {description: Why the set was made; empty if it was there, type: str, re
 import os
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.hadoop_dl_host import package_sets, processes, replaced_directory
+from ansible.module_utils.hadoop_dl_host import mirror_index, package_sets, replaced_directory
 
 GRACE = 60  # seconds beside the limit, for programs that have one of their own
-
-
-def made(maker, seconds):
-    """Make the set in a child process, which ends in time whatever a server does; why it was made."""
-
-    def answer():
-        try:
-            maker.make(seconds)
-        except package_sets.SetError as problem:
-            return {"problem": str(problem)}
-        return {}
-
-    replaced_directory.recover(maker.place, maker.old)
-    reason = maker.reason()
-    try:
-        message = processes.limited(answer, seconds + GRACE) if reason else {}
-    except processes.Late:
-        raise package_sets.SetError(
-            "The package set %s must be complete within %d s, but a repository had not delivered what was asked. Check the network and the "
-            "repositories, then run the same command again." % (maker.name, seconds)
-        ) from None
-    if "problem" in message:
-        raise package_sets.SetError(message["problem"])
-    return reason
+LATE = (
+    "The package set %s must be complete within %d s, but a repository had not delivered what was asked. Check the network and the repositories, "
+    "then run the same command again."
+)
 
 
 def main():
@@ -79,8 +59,11 @@ def main():
     params = module.params
     try:
         maker = package_sets.Maker(*(params[name] for name in ("root", "name", "packages", "repositories", "key")))
-        reason = made(maker, params["timeout"])
-    except package_sets.SetError as problem:
+        replaced_directory.recover(maker.place, maker.old)
+        reason, seconds = maker.reason(), params["timeout"]
+        if reason:
+            mirror_index.within(seconds + GRACE, lambda: maker.make(seconds), LATE % (params["name"], seconds))
+    except mirror_index.MirrorError as problem:
         module.fail_json(msg="%s The older set was not changed." % problem)
     module.exit_json(changed=bool(reason), reason=reason)
 

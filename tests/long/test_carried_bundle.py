@@ -107,7 +107,8 @@ def test_the_gpu_layer_crosses_the_gap_and_is_a_repository_there(site, tmp_path)
     # Nothing of the first side is needed any more.
     key, mirror = (tmp_path / "bundle.asc").read_text(), tmp_path / "served" / "mirror"
     mirror.parent.mkdir()
-    result = run("mirror_bundle", path=str(site.bundle), root=str(mirror), key=key, artifacts=[])
+    arguments = {"bundle": str(site.bundle), "root": str(mirror), "key": key, "artifacts": []}
+    result = run("mirror_artifacts", state="unpacked", **arguments)
     assert result["changed"] is True
     names = {path.name for path in (mirror / "rpm/gpu-el9").glob("*.rpm")}
     assert names >= COMING

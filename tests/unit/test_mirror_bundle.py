@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from ansible.module_utils.hadoop_dl_host import mirror_bundle, package_sets, replaced_directory
+from ansible.module_utils.hadoop_dl_host.mirror_index import MirrorError
 from host_modules import run
 from killed_steps import killed
 
@@ -91,7 +92,8 @@ def key(homes: dict[str, Path], name: str = "ours") -> str:
 
 
 def unpacked(bundle: Path, root: Path, key_text: str, artifacts: Any = ARTIFACTS, **more: Any) -> dict[str, Any]:
-    return run("mirror_bundle", path=str(bundle), root=str(root), key=key_text, artifacts=artifacts, **more)
+    arguments = {"bundle": str(bundle), "root": str(root), "key": key_text, "artifacts": artifacts}
+    return run("mirror_artifacts", state="unpacked", **arguments, **more)
 
 
 def test_a_bundle_makes_the_mirror_of_the_other_side(bundle, homes, tmp_path):
@@ -247,7 +249,7 @@ def test_a_signed_list_of_another_form_and_a_mirror_that_is_no_directory_are_sen
 def test_without_the_secret_key_no_bundle_is_written(homes, tmp_path, monkeypatch):
     monkeypatch.setenv("GNUPGHOME", str(homes["theirs"]))
     root, target = filled(tmp_path / "carried"), tmp_path / "mysite.bundle"
-    with pytest.raises(mirror_bundle.BundleError, match="must be signed with the secret key of mirror_bundle_key"):
+    with pytest.raises(MirrorError, match="must be signed with the secret key of mirror_bundle_key"):
         mirror_bundle.pack(str(target), str(root), [WHEEL], key(homes))
     assert not list(tmp_path.glob("mysite.*"))
 

@@ -32,7 +32,6 @@ from hadoop_dl.hosts.gpu_sets import PREFIX
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 MirrorError: type[Exception] = mirror_index.MirrorError
-BundleError: type[Exception] = mirror_bundle.BundleError
 Artifact = dict[str, Any]
 
 
@@ -273,7 +272,7 @@ def main(arguments: list[str] | None = None) -> int:
             failures = verify_contents(mirror_contents, options.root)
         else:
             failures = prune_contents(mirror_contents, options.root)
-    except (StackError, MirrorError, BundleError, mirror_site.SiteError) as error:
+    except (StackError, MirrorError, mirror_site.SiteError) as error:
         failures = [str(error)]
     for failure in failures:
         print(failure, file=sys.stderr)

@@ -16,6 +16,7 @@ import tarfile
 import tempfile
 
 from . import atomic_files, mirror_files, processes, replaced_directory
+from .mirror_index import MirrorError
 
 MANIFEST, SIGNATURE = "bundle.json", "bundle.json.asc"
 LIMITS = {MANIFEST: 50 * 10**6, SIGNATURE: 10**5}  # bytes
@@ -23,10 +24,6 @@ PATH = re.compile(r"^(wheels|files|rpm/[A-Za-z0-9][\w.-]*)(/[A-Za-z0-9][\w.+^~-]
 SHA256 = re.compile(r"^[0-9a-f]{64}$")
 UNCHANGED = "Nothing of the mirror was changed."
 GPG_TIME = 300  # seconds
-
-
-class BundleError(Exception):
-    """Why a bundle cannot be written or used; the mirror is as it was."""
 
 
 def gpg(home, *arguments):
@@ -42,7 +39,7 @@ def trust(home, key):
     answer = gpg(home, "--import", path)
     fingerprints = re.findall(r"^\[GNUPG:\] IMPORT_OK \d+ ([0-9A-F]+)", answer.output, re.M)
     if answer.status != 0 or not fingerprints:
-        raise BundleError(
+        raise MirrorError(
             "mirror_bundle_key must be an OpenPGP public key, but gpg cannot read it: %s. %s"
             % (answer.problem, UNCHANGED)
         )
@@ -56,7 +53,7 @@ def check(home, manifest, signature):
     answer = gpg(home, "--verify", os.path.join(home, SIGNATURE), os.path.join(home, MANIFEST))
     states = re.findall(r"^\[GNUPG:\] ([A-Z]+)", answer.output, re.M)
     if answer.status != 0 or "GOODSIG" not in states or "VALIDSIG" not in states:
-        raise BundleError(
+        raise MirrorError(
             "The bundle must be signed with mirror_bundle_key, but gpg reports: %s. %s Compare the key with that of the machine which wrote the "
             "bundle." % (" ".join((answer.error or answer.problem or "no good signature").split())[-300:], UNCHANGED)
         )
@@ -106,7 +103,7 @@ def pack(target, root, paths, key):
         os.rename(draft, target)
         atomic_files.sync_path(os.path.dirname(os.path.abspath(target)))
     except (OSError, tarfile.TarError) as error:
-        raise BundleError(
+        raise MirrorError(
             "The bundle %s must be written of %s, but: %s. Free some space or correct that, then run again."
             % (target, root, error)
         ) from error
@@ -117,7 +114,7 @@ def pack(target, root, paths, key):
 
 def row_of(root, path):
     if not PATH.match(path):
-        raise BundleError("A mirror's files must have plain names, but there is %r. Remove it." % path)
+        raise MirrorError("A mirror's files must have plain names, but there is %r. Remove it." % path)
     file = os.path.join(root, path)
     return {"path": path, "sha256": atomic_files.sha256_of(file), "size": os.path.getsize(file)}
 
@@ -139,7 +136,7 @@ def signed(home, manifest, fingerprints):
             with open(signature, "rb") as stream:
                 return stream.read(), fingerprint
         problem = " ".join((answer.error or answer.problem).split())[-300:]
-    raise BundleError(
+    raise MirrorError(
         "The bundle must be signed with the secret key of mirror_bundle_key (%s), but gpg reports: %s. Import it here (gpg --import), or make a key "
         "(gpg --quick-generate-key NAME) and let mirror_bundle_key name its public one (gpg --armor --export NAME). No bundle was written."
         % (", ".join(fingerprints), problem)
@@ -171,8 +168,8 @@ def unpack(source, root, key, artifacts=(), dry=False):
                 return lacking
     except (OSError, EOFError, tarfile.TarError) as error:
         if isinstance(error, OSError) and error.filename != source:
-            raise BundleError(mirror_files.disk_problem(error, root)) from error
-        raise BundleError(
+            raise MirrorError(mirror_files.disk_problem(error, root)) from error
+        raise MirrorError(
             "The bundle %s must be a complete file that can be read, but: %s. %s Compare its size and sha256 with those of the machine which wrote "
             "it, and copy it again." % (source, error, UNCHANGED)
         ) from error
@@ -192,7 +189,7 @@ def rows_of(archive, key):
     except (ValueError, KeyError, TypeError):
         rows, well_formed = [], False
     if not well_formed or len(set(row["path"] for row in rows)) != len(rows):
-        raise BundleError("The bundle must be of this release, but its list has another form. %s" % UNCHANGED)
+        raise MirrorError("The bundle must be of this release, but its list has another form. %s" % UNCHANGED)
     return rows
 
 
@@ -212,7 +209,7 @@ def require(rows, artifacts):
         if (item["folder"] + "/" + item["name"], item["sha256"]) not in held
     ]
     if lost:
-        raise BundleError(
+        raise MirrorError(
             "The bundle must have every artifact that the planned hosts need, but lacks %d: %s. It is another site's, or older than this inventory's "
             "stacks. %s Write it again with this inventory: scripts/mirror fetch -i INVENTORY --plan FILE --bundle FILE"
             % (len(lost), ", ".join(lost[:5]), UNCHANGED)

@@ -12,7 +12,7 @@ import time
 import urllib.error
 import urllib.parse
 
-from . import downloads
+from . import downloads, processes
 from .connections import server_of, without_secrets
 from .lockfile import canonical
 
@@ -27,6 +27,27 @@ RETRIED = (408, 425, 429, 500, 502, 503, 504)
 
 class MirrorError(Exception):
     """What is needed, what was found and what to do next."""
+
+
+def within(seconds, work, late):
+    """What work() answers, from a child process: a server that sends a byte now and then satisfies the timeout of every read.
+
+    late: the sentence if it does not end.
+    """
+
+    def answer():
+        try:
+            return {"answer": work()}
+        except MirrorError as problem:
+            return {"problem": str(problem)}
+
+    try:
+        message = processes.limited(answer, seconds)
+    except processes.Late:
+        message = {"problem": late}
+    if "problem" in message:
+        raise MirrorError(message["problem"])
+    return message["answer"]
 
 
 class _Links(html.parser.HTMLParser):

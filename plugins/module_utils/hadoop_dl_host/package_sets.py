@@ -17,6 +17,7 @@ import re
 import shutil
 
 from . import atomic_files, processes, replaced_directory
+from .mirror_index import MirrorError
 
 FOLDERS = ("rpm", "deb")  # the second has sets of Debian packages that release 0.2 made
 RECORD = "set.json"
@@ -29,10 +30,6 @@ OPERATORS = {"if", "else", "unless", "and", "or", "with", "without"}
 LEFT = re.compile(r"^\..+\.(old|old-removing|new-(work-)?[0-9]+)$")  # by replaced_directory and Maker
 FILE = re.compile(r"^[A-Za-z0-9][\w.+^~-]*\.rpm$")
 HELD = re.compile(r"^[A-Za-z0-9][\w.+^~:-]*(/[A-Za-z0-9][\w.+^~:-]*)*$")  # below the set, by plain names
-
-
-class SetError(Exception):
-    """Why a set cannot be made; the one that is served is as it was."""
 
 
 def digest(request):
@@ -107,7 +104,9 @@ class Maker(object):
     def __init__(self, root, name, packages, repositories, key):
         """repositories: their addresses. key: the text of the public keys that sign their packages."""
         if not NAME.match(name):
-            raise SetError("The name of a package set must be one word of letters, digits, - and . but is %r." % name)
+            raise MirrorError(
+                "The name of a package set must be one word of letters, digits, - and . but is %r." % name
+            )
         self.root, self.name, self.packages = root, name, list(packages)
         self.repositories, self.key = list(repositories), key
         self.place = os.path.join(root, "rpm", name)
@@ -146,12 +145,12 @@ class Maker(object):
             base.close()
         files = set(os.path.basename(package.location) for package in packages)
         if files != set(os.listdir(draft)):
-            raise SetError("The set %s must have the chosen packages alone: dnf fetched something else." % self.name)
+            raise MirrorError("The set %s must have the chosen packages alone: dnf fetched something else." % self.name)
         self.check_signatures(draft, sorted(files), work, end)
         command = ["createrepo_c", "--quiet", draft]
         answer = processes.run(command, max(1, end - processes.clock()))
         if answer.status != 0:
-            raise SetError(
+            raise MirrorError(
                 "createrepo_c must write the metadata of %s, but failed: %s"
                 % (self.name, answer.error or answer.problem)
             )
@@ -178,7 +177,7 @@ class Maker(object):
         try:
             base.download_packages(packages)
         except (dnf.exceptions.Error, OSError) as error:
-            raise SetError(
+            raise MirrorError(
                 "The packages of the set %s could not be fetched: %s" % (self.name, one_line(error))
             ) from None
 
@@ -188,7 +187,7 @@ class Maker(object):
         key = os.path.join(work, "key.asc")
         atomic_files.write_whole(key, self.key.encode("utf-8"))
         if processes.run(rpmkeys + ["--import", key], 60).status != 0:
-            raise SetError("mirror_gpu_key must have OpenPGP public keys, but rpm cannot read it.")
+            raise MirrorError("mirror_gpu_key must have OpenPGP public keys, but rpm cannot read it.")
         paths = [os.path.join(draft, name) for name in files]
         answer = processes.run(
             rpmkeys + ["--checksig"] + paths, max(1, end - processes.clock()), dict(os.environ, LC_ALL="C")
@@ -198,7 +197,7 @@ class Maker(object):
         )
         bad_files = [os.path.basename(path) for path in paths if path not in good]
         if bad_files or answer.status != 0:
-            raise SetError(
+            raise MirrorError(
                 "Every package of the set %s must be signed with the key of its repository, but %s. Compare mirror_gpu_key with the keys that the "
                 "repositories publish."
                 % (self.name, shown(bad_files, "these are not") or one_line(answer.error or answer.problem))
@@ -213,7 +212,7 @@ def check_programs():
         missing_packages.append("python3-dnf")
     missing_packages += [package for program, package in sorted(PROGRAMS.items()) if not processes.which(program)]
     if missing_packages:
-        raise SetError(
+        raise MirrorError(
             "The packages of the GPU layer require dnf's Python module for /usr/bin/python3, createrepo_c and rpm on this machine, but it has no %s. "
             "Install that: RHEL 8 and 9 have all of it." % ", ".join(missing_packages)
         )
@@ -246,7 +245,7 @@ def open_repositories(repositories, work, draft):
         message = one_line(error)
         for repo in base.repos.iter_enabled():
             message = message.replace("'%s'" % repo.id, repo.name)
-        raise SetError("dnf must be able to read the repositories of the set, but cannot: %s." % message) from None
+        raise MirrorError("dnf must be able to read the repositories of the set, but cannot: %s." % message) from None
     return base
 
 
@@ -266,7 +265,7 @@ def closure(base, name, specs):
             absent_specs.append(spec.replace("|", " or ") + others(base, spec.partition("|")[0]))
         packages.update((str(package), package) for package in newest(matches))
     if absent_specs:
-        raise SetError(
+        raise MirrorError(
             "The repositories of the set %s (%s) must have its packages, but not: %s. Request a version that they have, or name a repository "
             "that has it: mirror_gpu_repositories."
             % (name, ", ".join(repo.name for repo in base.repos.iter_enabled()), "; ".join(absent_specs))
