@@ -55,11 +55,6 @@ def problems(artifacts: Iterable[Artifact], root: Path) -> dict[str, str]:
     return dict(mirror_files.problems_of(mirror_files.unique(list(artifacts)), str(root)))
 
 
-def prune(needed_artifacts: Iterable[Artifact], root: Path) -> list[str]:
-    """Remove from the directory what other stacks alone need; the site's files and the wheels that it built stay. Returns the paths."""
-    return list(mirror_prune.prune(str(root), artifacts_of_others(needed_artifacts)))
-
-
 @dataclass
 class Contents:
     """The required contents of the directory: artifacts, each with what needs it, and sets of packages."""
@@ -192,7 +187,8 @@ def verify_contents(contents: Contents, root: Path) -> list[str]:
 
 
 def prune_contents(contents: Contents, root: Path) -> list[str]:
-    removed_paths = prune(contents.artifacts, root)
+    """Remove what other stacks alone need; the site's files and the wheels that it built stay."""
+    removed_paths = mirror_prune.prune(str(root), artifacts_of_others(contents.artifacts))
     for path in removed_paths:
         print(f"removed {path}")
     print(

@@ -2,8 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,25 +19,17 @@ class PlanError(ValueError):
     """A file that is no plan of this inventory."""
 
 
-@dataclass(frozen=True)
-class Planned:
-    """Of a plan's file: the packages and hosts of each system, and hosts that were not read."""
+def read(path: Path, inventory_hosts: Iterable[str]) -> tuple[dict[str, Json], list[str]]:
+    """Of the plan in a file: packages and hosts of each system, and hosts that were not read.
 
-    packages: Mapping[str, Sequence[str]]
-    hosts: Mapping[str, Sequence[str]]
-    unread: Sequence[str]
-
-
-def read(path: Path, inventory_hosts: Iterable[str]) -> Planned:
-    """The plan in a file; PlanError if it has another form, problems, or another inventory's hosts."""
+    PlanError if it has another form, problems, or another inventory's hosts.
+    """
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-        systems = content["gpu_packages"]
-        planned = Planned(
-            {str(system): [checked(spec) for spec in entry["packages"]] for system, entry in systems.items()},
-            {str(system): [str(name) for name in entry["hosts"]] for system, entry in systems.items()},
-            [],
-        )
+        systems = {
+            str(system): {"packages": [*map(checked, entry["packages"])], "hosts": [*map(str, entry["hosts"])]}
+            for system, entry in content["gpu_packages"].items()
+        }
         names, problems = {str(name) for name in content["hosts"]}, content["problems"]
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise PlanError(
@@ -53,7 +44,7 @@ def read(path: Path, inventory_hosts: Iterable[str]) -> Planned:
         raise PlanError(
             f"A plan without problems is required, but {path} has {len(problems)}: {problems[0]} Solve them. {WRITE}"
         )
-    return Planned(planned.packages, planned.hosts, sorted(known - names))
+    return systems, sorted(known - names)
 
 
 def checked(spec: Any) -> str:
@@ -62,33 +53,29 @@ def checked(spec: Any) -> str:
     return spec
 
 
-def sets(planned: Planned, values: Mapping[str, Any], key_text: str) -> tuple[list[Json], list[str]]:
-    """A set for each system as the module mirror_packages takes it, and why one cannot be made. values: the inputs of the mirror's host."""
+def sets(systems: Mapping[str, Json], values: Mapping[str, Any], key_text: str) -> list[Json]:
+    """A set for each system as the module mirror_packages takes it; PlanError if one cannot be made. values: the inputs of the mirror's host."""
     repositories = forms.table()["site"]["mirror_gpu_repositories"]["default"] | values.get(
         "mirror_gpu_repositories", {}
     )
-    unknown = sorted(set(planned.packages) - set(repositories))
-    problems = [
-        f"{shorten(planned.hosts[system])}: packages of the GPU layer are known for {', '.join(sorted(repositories))}, but the plan has {system}. "
-        "Install the driver there by its own means, and set nvidia_driver_version: none (and cuda_versions, cudnn_versions, nccl_versions)."
-        for system in unknown
-    ]
-    key = values.get("mirror_gpu_key", "")
-    if planned.packages and not key_text:
-        addresses = {url for system in planned.packages for url in repositories.get(system, "").split()}
-        problems.append(
-            "mirror_gpu_key must be a file on the controller with the public keys that sign the packages of "
-            f"{', '.join(sorted(addresses))}, but {f'there is no {key}' if key else 'it is not set'}. Put their keys into one file and name it."
+    for system in sorted(set(systems) - set(repositories)):
+        raise PlanError(
+            f"{shorten(systems[system]['hosts'])}: packages of the GPU layer are known for {', '.join(sorted(repositories))}, but the plan has {system}. "
+            "Install the driver there by its own means, and set nvidia_driver_version: none (and cuda_versions, cudnn_versions, nccl_versions)."
         )
-    made = [
+    if systems and not key_text:
+        key, urls = values.get("mirror_gpu_key"), {url for system in systems for url in repositories[system].split()}
+        raise PlanError(
+            "mirror_gpu_key must be a file on the controller with the public keys that sign the packages of "
+            f"{', '.join(sorted(urls))}, but {f'there is no {key}' if key else 'it is not set'}. Put their keys into one file and name it."
+        )
+    return [
         {
             "name": PREFIX + system,
-            "packages": list(specs),
+            "packages": entry["packages"],
             "repositories": repositories[system].split(),
             "key": key_text,
-            "users": f"the plan of {shorten(planned.hosts[system])}",
+            "users": f"the plan of {shorten(entry['hosts'])}",
         }
-        for system, specs in planned.packages.items()
-        if system in repositories
+        for system, entry in systems.items()
     ]
-    return made, problems

@@ -106,21 +106,18 @@ def key_text(name: str, repository: Path) -> str:
     return ""
 
 
-def add_gpu_layer(
-    contents: Contents, plan: Path, hosts: Sequence[str], values: Mapping[str, Any], key_text: str
-) -> None:
-    """The sets of the GPU layer. values: the inputs of the mirror's host."""
+def add_gpu_layer(contents: Contents, plan: Path, hosts: Iterable[str], values: Mapping[str, Any], key: str) -> None:
+    """The sets of the GPU layer. values: the inputs of the mirror's host. key: the text of those that sign the packages."""
     try:
-        planned = gpu_sets.read(plan, hosts)
+        systems, unread = gpu_sets.read(plan, hosts)
+        contents.sets = gpu_sets.sets(systems, values, key)
     except gpu_sets.PlanError as error:
         contents.problems.append(str(error))
         return
-    contents.sets, problems = gpu_sets.sets(planned, values, key_text)
-    contents.problems += problems
-    contents.hosts = {system: list(names) for system, names in planned.hosts.items()}
-    if planned.unread:
+    contents.hosts = {system: entry["hosts"] for system, entry in systems.items()}
+    if unread:
         contents.warnings.append(
-            f"The plan does not have {shorten(planned.unread)}, so that packages which they alone need may be missing."
+            f"The plan does not have {shorten(unread)}, so that packages which they alone need may be missing."
         )
 
 
