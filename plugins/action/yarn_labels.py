@@ -1,12 +1,14 @@
 """Give the hosts of a batch their node label in YARN, on a ResourceManager's host (delegate_to, run_once).
 
-The work is in the module yarn_labels.
+The work is in the module yarn_manager.
 """
 
 from typing import Any
 
 from hadoop_dl.data import yarn_nodes, yarn_work
 from hadoop_dl.hosts.actions import HostAction
+
+PATIENCE = 120  # seconds for NodeManagers to register
 
 
 class ActionModule(HostAction):
@@ -17,7 +19,8 @@ class ActionModule(HostAction):
 
     def act(self) -> dict[str, Any]:
         nodes = [self.node(host) for host in self.variables["ansible_play_batch"]]
-        self.module("yarn_labels", **self.args, nodes=[node for node in nodes if node])
+        arguments = self.args | {"state": f"labels_{self.args['state']}", "patience": PATIENCE}
+        self.module("yarn_manager", **arguments, hosts=[node for node in nodes if node])
         return {}
 
     def node(self, host: str) -> dict[str, Any]:

@@ -105,7 +105,12 @@ class ActionModule(HostAction):
 
     def ask(self, applications: bool = False) -> yarn_nodes.Yarn:
         names = yarn_nodes.names_of(self.host, self.variables, str(self.args.get("node") or ""))
-        arguments = {"conf_dir": self.args["conf_dir"], "names": list(names), "applications": applications}
+        arguments = {
+            "state": "nodes",
+            "conf_dir": self.args["conf_dir"],
+            "names": list(names),
+            "applications": applications,
+        }
         arguments["drains"] = self.args["state"] not in ("rebootable", "occupied")
         beside = [host for host in self.args.get("together") or [] if host != self.host]
         if beside:
@@ -113,5 +118,5 @@ class ActionModule(HostAction):
             arguments["together"] = [name for host in beside for name in yarn_nodes.names_of(host, hostvars[host])]
         if self.args.get("record"):
             arguments["record"] = self.args["record"]
-        answer = self.ask_again("yarn_nodes_info", PATIENCE, POLL, "YARN continues the requested change", **arguments)
+        answer = self.ask_again("yarn_manager", PATIENCE, POLL, "YARN continues the requested change", **arguments)
         return yarn_nodes.read(answer["yarn"])

@@ -1,6 +1,6 @@
 """Ask a ResourceManager which NodeManagers report to it, and find the hosts of the inventory whose NodeManagers do not.
 
-The work is in the module yarn_reports.
+The work is in the module yarn_manager.
 """
 
 from typing import Any
@@ -22,7 +22,7 @@ class ActionModule(HostAction):
     OPTIONAL = ("nodes", "patience")
 
     def act(self) -> dict[str, Any]:
-        answer = self.module("yarn_reports", **self.args)
+        answer = self.module("yarn_manager", state="reports", **self.args)
         try:
             names = {name: answer.get(name) for name in ("reporting", "silent")}
             reports = yarn_nodes.read_as(yarn_nodes.Reports, names)

@@ -15,7 +15,7 @@ SINCE = "2026-11-24 06:55:16 UTC"
 
 
 def read(root: Path, nodes: dict[str, Any]) -> dict[str, Any]:
-    """What the reader finds after the module yarn_exclude wrote its record."""
+    """What the reader finds after the module yarn_manager wrote its record."""
     yarn_exclude.write_record(f"{root}{yarn_exclude.RECORD}", nodes)
     return host_yarn.read(host_system.System(str(root)), [], None)
 

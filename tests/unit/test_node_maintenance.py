@@ -234,7 +234,7 @@ class Site:
 
     def settle(self, state: str, node: str = "data1", **options: Any) -> dict[str, Any]:
         arguments = {"conf_dir": str(self.conf), "node": node, "state": state, "gpus": 2, "record": str(self.record)}
-        return host_modules.run("yarn_exclude", **{**arguments, **options})
+        return host_modules.run("yarn_manager", **{**arguments, **options})
 
 
 @pytest.fixture
@@ -369,9 +369,9 @@ def ask(site: Site, monkeypatch: pytest.MonkeyPatch) -> Ask:
 
     def read(fetch: Callable[[str], str], **more: Any) -> decisions.Yarn:
         monkeypatch.setattr(yarn_cluster, "fetch", fetch)
-        module = python_files.load(REPOSITORY / "plugins" / "modules" / "yarn_nodes_info.py")
+        module = python_files.load(REPOSITORY / "plugins" / "modules" / "yarn_manager.py")
         question = {"conf_dir": str(site.conf), "names": ["data1"], "record": str(site.record), "drains": True, **more}
-        return decisions.read(module.answer(question, ["http://rm:8088"]))
+        return decisions.read(module.nodes(question, ["http://rm:8088"]))
 
     return read
 

@@ -1,4 +1,4 @@
-"""yarn_labels: which labels it gives and takes away, in which order, and what it leaves to the site. tests/long/test_node_labels.py asks a real YARN."""
+"""yarn_manager and labels: which labels it gives and takes away, in which order, and what it leaves to the site. tests/long/test_node_labels.py asks a real YARN."""
 
 import json
 import sys
@@ -57,9 +57,14 @@ class Yarn:
         self, state: str = "present", *, check: bool = False, account: str = "root", **labels: str
     ) -> dict[str, Any]:
         nodes = [{"host": host, "names": [host], "label": label} for host, label in labels.items()]
-        arguments = {"state": state, "nodes": nodes, "conf_dir": str(self.directory), "record": str(self.record)}
+        arguments = {
+            "state": f"labels_{state}",
+            "hosts": nodes,
+            "conf_dir": str(self.directory),
+            "record": str(self.record),
+        }
         arguments |= {"patience": 1, "account": account, "program": str(self.directory / "yarn")}
-        return host_modules.run("yarn_labels", **arguments, _ansible_check_mode=check)
+        return host_modules.run("yarn_manager", **arguments, _ansible_check_mode=check)
 
 
 @pytest.fixture

@@ -35,12 +35,12 @@ def answers(nodes: Callable[[], dict[str, dict[str, Any]]]) -> Callable[[str], A
 )
 def test_a_node_reports_if_its_health_is_its_nodemanagers_own(tmp_path, node, reports):
     with serving(answers(lambda: {"data1": node, "a b": HEARD}), tmp_path):
-        answer = host_modules.run("yarn_reports", conf_dir=str(tmp_path), nodes=["data1"], patience=1)
+        answer = host_modules.run("yarn_manager", state="reports", conf_dir=str(tmp_path), nodes=["data1"], patience=1)
     assert (answer["reporting"], answer["silent"]) == ((["data1"], []) if reports else ([], ["data1"]))
 
 
 def test_a_resourcemanager_that_does_not_answer_is_a_warning(tmp_path):
-    answer = host_modules.run("yarn_reports", conf_dir=str(tmp_path))
+    answer = host_modules.run("yarn_manager", state="reports", conf_dir=str(tmp_path))
     assert (answer["reporting"], answer["silent"]) == ([], [])
     assert "The ResourceManager did not report its nodes (yarn-site.xml names none)." in answer["warnings"]
 

@@ -1,6 +1,6 @@
 """A NodeManager that leaves YARN for maintenance and comes back: what speaks against it, and what is waited for.
 
-Pure functions of what the module yarn_nodes_info answered. How YARN decommissions, read in Hadoop 3.3.6 (NodesListManager.java) and in
+Pure functions of what the module yarn_manager answered. How YARN decommissions, read in Hadoop 3.3.6 (NodesListManager.java) and in
 https://hadoop.apache.org/docs/r3.3.6/hadoop-yarn/hadoop-yarn-site/GracefulDecommission.html:
 
 - A refresh handles all lines of the file of excluded nodes, also those that the site added and has not refreshed yet.
@@ -87,7 +87,7 @@ class Yarn:
 
 @dataclass(frozen=True)
 class Reports:
-    """Names of nodes, as the module yarn_reports answers them."""
+    """Names of nodes, as the module yarn_manager answers them."""
 
     reporting: tuple[Annotated[str, NAME], ...]
     silent: tuple[Annotated[str, NAME], ...]

@@ -7,6 +7,7 @@ from __future__ import absolute_import, division, print_function
 
 import json
 import os
+import time
 
 from . import atomic_files, host_yarn
 from .yarn_cluster import hadoop_configuration
@@ -103,3 +104,40 @@ def write(path, data):
     with atomic_files.as_keeper(path):
         real = os.path.realpath(path)
         atomic_files.write_whole(real, data, **atomic_files.access_of(real))
+
+
+def settle(params, checking):
+    """What the module returns. The record is written before the line, and removed by `forgotten` alone: a run after a killed one knows that the host must come back."""
+    node, state, record = params["node"], params["state"], params["record"] or RECORD
+    nodes = recorded(record)
+    lines = state in ("excluded", "included")
+    path = place(params["conf_dir"]) if lines else record
+    old_data = read(path) if lines else b""
+    is_recorded, new_data, new_nodes = node in nodes, old_data, dict(nodes)
+    if state == "excluded" and not is_recorded:
+        new_nodes[node] = {"gpus": params["gpus"], "since": time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime())}
+    if state == "excluded":
+        if not is_recorded and node in names(old_data):
+            raise Unusable(
+                "%s has %s, which the site excluded itself, so it is left alone. Remove it there, or leave this host out."
+                % (path, node)
+            )
+        if node not in names(old_data):
+            new_data = with_name(old_data, node)
+    elif state == "included" and is_recorded:
+        new_data = without_name(old_data, node)
+        if node in names(new_data):
+            raise Unusable(
+                "%s must have %s in the line that this project added and in no other, but the site changed it. Remove it there, and run again."
+                % (path, node)
+            )
+    elif state == "forgotten":
+        new_nodes.pop(node, None)
+    if not checking:
+        if new_nodes != nodes:
+            write_record(record, new_nodes)
+        if new_data != old_data:
+            write(path, new_data)
+    sides = [node + "\n" if node in names(data) else "" for data in (old_data, new_data)]  # no other line
+    diff = {"before_header": path, "after_header": path, "before": sides[0], "after": sides[1]}
+    return {"changed": new_nodes != nodes or new_data != old_data, "diff": diff}

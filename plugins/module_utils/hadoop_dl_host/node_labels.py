@@ -1,45 +1,19 @@
-#!/usr/bin/python
-"""Give nodes of YARN their label, and take away only what was given here, on a host that has a ResourceManager."""
+"""Give nodes of YARN their label, and take away only what was given here, by a record. Python 2.7 and 3, standard library only.
+
+- A label is added to the cluster's labels, as an exclusive one, before a node gets it. One that was added here and that no node has any more is removed.
+- A node with a label that is not recorded as set here is the site's. If another one is asked for, nothing changes.
+- The record is written before YARN is asked, so that a run after a killed one knows what it may take away.
+"""
 
 from __future__ import absolute_import, division, print_function
-
-DOCUMENTATION = r"""
-module: yarn_labels
-short_description: Set the node labels of NodeManagers, by a record
-description:
-  - A label is added to the cluster's labels, as an exclusive one, before a node gets it. One that was added here and that no node has any more is removed.
-  - A node with a label that is not recorded as set here is the site's. If another one is asked for, the module fails and nothing changes.
-  - The record is written before YARN is asked, so that a run after a killed one knows what it may take away.
-  - The login is that of M(yarn_rmadmin).
-options:
-  state:
-    description: "present: nodes have these labels; absent: they have none of this module's; none: no node has; stored: the directory of labels is ready"
-    type: str
-    choices: [present, absent, none, stored]
-    default: present
-  nodes: {description: "Hosts: host, the names of its node, label (empty for none)", type: list, elements: dict, default: []}
-  store: {description: The directory in which the ResourceManager keeps labels, type: str, default: ""}
-  conf_dir: {description: Directory of the ResourceManager's configuration, type: path, required: true}
-  account: {description: Account of the ResourceManager, type: str, default: yarn}
-  program: {description: "The program yarn, by name or path; hdfs is beside it", type: str, default: yarn}
-  record: {description: Which labels are this project's, type: path, default: /opt/deeplearning/etc/yarn_labels.json}
-  patience: {description: Seconds for NodeManagers to register, type: int, default: 120}
-  wait: {description: Seconds for another run to end, type: int, default: 600}
-"""
-
-RETURN = r"""
-{}
-"""
 
 import json
 import os
 import time
 
-from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.hadoop_dl_host import atomic_files, processes, yarn_admin, yarn_cluster, yarn_nodes
-from ansible.module_utils.hadoop_dl_host.host_lock import HostLock, HostLocked, unless_checking
-from ansible.module_utils.hadoop_dl_host.kerberos_login import NoLogin
+from . import atomic_files, processes, yarn_admin, yarn_cluster, yarn_nodes
 
+RECORD = "/opt/deeplearning/etc/yarn_labels.json"
 AS_SUPERUSER = "hdfs dfs -mkdir -p {0} && hdfs dfs -chown {1} {0}"
 
 
@@ -122,11 +96,11 @@ def changes(hosts, nodes, record):
     return label_changes
 
 
-def settle(module, admin, record):
-    """Whether something changed, and what a diff shows."""
-    params = module.params
-    hosts = params["nodes"]
-    if params["state"] == "none":
+def settle(module, admin):
+    """What the module returns."""
+    params, record = module.params, Record(module.params["record"] or RECORD)
+    hosts = params["hosts"]
+    if params["state"] == "labels_none":
         hosts = [{"host": name, "names": [name], "label": ""} for name in record.nodes]
     address, nodes = registered(admin, hosts, 0 if module.check_mode else params["patience"])
     label_changes = changes(hosts, nodes, record)
@@ -136,7 +110,9 @@ def settle(module, admin, record):
     unused_labels = [label for label in record.labels if label not in record.nodes.values()]
     if unused_labels and not module.check_mode:
         take_away(module, admin, record, unused_labels)
-    return bool(diff or unused_labels), diff
+    sides = ["".join("%s %s\n" % (row[0], row[side]) for row in diff) for side in (1, 2)]
+    diff_texts = {"before_header": "node labels", "after_header": "node labels", "before": sides[0], "after": sides[1]}
+    return {"changed": bool(diff or unused_labels), "diff": diff_texts}
 
 
 def give(admin, address, record, label_changes):
@@ -175,73 +151,22 @@ def take_away(module, admin, record, unused_labels):
     record.write()
 
 
-def store(module, admin, uri):
-    """Whether the directory of labels had to be made. Without it a ResourceManager with labels does not start."""
+def store(module, admin):
+    """The directory of labels is there. Without it a ResourceManager with labels does not start."""
+    uri = module.params["store"]
     has_store = admin.has_directory(uri)
     if not module.check_mode:
         try:
             admin.own_directory(uri)
         except yarn_admin.Failed as problem:
-            module.fail_json(
-                msg="The ResourceManager keeps labels in yarn_gpu_node_label_store, but %s. Nothing was changed. As the superuser of HDFS: %s"
+            raise Refused(
+                "The ResourceManager keeps labels in yarn_gpu_node_label_store, but %s. Nothing was changed. As the superuser of HDFS: %s"
                 % (problem, AS_SUPERUSER.format(uri, admin.account))
             )
-    return not has_store
+    return {"changed": not has_store}
 
 
 def idle(params):
     """Whether nobody asks for a label, and none was given: then YARN is not asked, and nobody logs in."""
-    labels = any(host["label"] for host in params["nodes"])
-    return params["state"] != "stored" and not labels and not os.path.exists(params["record"])
-
-
-def apply(module):
-    params = module.params
-    admin = yarn_admin.Admin(params["conf_dir"], params["account"], params["program"])
-    with admin:
-        if params["state"] == "stored":
-            module.exit_json(changed=store(module, admin, params["store"]))
-        changed, diff = settle(module, admin, Record(params["record"]))
-    sides = ["".join("%s %s\n" % (row[0], row[side]) for row in diff) for side in (1, 2)]
-    diff_texts = {"before_header": "node labels", "after_header": "node labels", "before": sides[0], "after": sides[1]}
-    module.exit_json(changed=changed, diff=diff_texts)
-
-
-def main():
-    module = AnsibleModule(
-        argument_spec={
-            "state": {"type": "str", "choices": ["present", "absent", "none", "stored"], "default": "present"},
-            "nodes": {"type": "list", "elements": "dict", "default": []},
-            "store": {"type": "str", "default": ""},
-            "conf_dir": {"type": "path", "required": True},
-            "account": {"type": "str", "default": "yarn"},
-            "program": {"type": "str", "default": "yarn"},
-            "record": {"type": "path", "default": "/opt/deeplearning/etc/yarn_labels.json"},
-            "patience": {"type": "int", "default": 120},
-            "wait": {"type": "int", "default": 600},
-        },
-        supports_check_mode=True,
-    )
-    if idle(module.params):
-        module.exit_json(changed=False)
-    try:
-        params = module.params
-        lock = HostLock("yarn_labels", params["wait"], os.path.dirname(os.path.dirname(params["record"])))
-        with unless_checking(module, lock):
-            apply(module)
-    except (Refused, HostLocked) as problem:
-        module.fail_json(msg=str(problem))
-    except NoLogin as problem:
-        module.fail_json(msg="To set node labels, %s. Nothing was changed." % problem)
-    except yarn_admin.Failed as problem:
-        module.fail_json(msg="%s. Run this again; it goes on from there." % problem)
-    except yarn_nodes.Silent as problem:
-        module.fail_json(
-            msg="The ResourceManager must answer at its web address, but did not (%s). Start it." % problem
-        )
-    except (IOError, OSError) as error:
-        module.fail_json(msg="The record of labels must be writable, but: %s. Solve that, and run again." % error)
-
-
-if __name__ == "__main__":
-    main()
+    labels = any(host["label"] for host in params["hosts"])
+    return params["state"] != "labels_stored" and not labels and not os.path.exists(params["record"] or RECORD)
