@@ -41,7 +41,7 @@ def main():
     spark = SparkSession.builder.appName("digits, from DataFrame to DataFrame").getOrCreate()
     context = spark.sparkContext
     count = job.executors(context)
-    storage.fresh(tf, arguments.output)
+    storage.begin(tf, arguments.output, job.attempt(context))
 
     training, held_out = (
         spark.createDataFrame(context.textFile(arguments.data + part).map(digits.parse), ["pixels", "digit"])

@@ -18,7 +18,7 @@ def options(description):
         "--output",
         type=storage.address,
         required=True,
-        help="directory for the model, the events and result.json; emptied first",
+        help="directory for the model, the events and result.json; emptied first, unless a lost job is submitted again",
     )
     parser.add_argument("--result", help="file on this host for the result, too")
     parser.add_argument(
@@ -37,6 +37,11 @@ def options(description):
 
 def executors(context):
     return int(context.getConf().get("spark.executor.instances", "2"))
+
+
+def attempt(context):
+    """Which attempt of tfos-submit --attempts this is."""
+    return int(context.getConf().get("spark.deeplearning.attempt", "1"))
 
 
 def start(context, arguments, train, cluster):
@@ -69,7 +74,7 @@ def run(arguments, train, guess, cluster):
 
     start_time = time.time()
     context = SparkContext(conf=SparkConf().setAppName("digits, input mode " + arguments.input_mode))
-    storage.fresh(storage.tensorflow(), arguments.output)
+    storage.begin(storage.tensorflow(), arguments.output, attempt(context))
     rows = context.textFile(arguments.data + "/csv/train").map(digits.parse)
     arguments.rows = rows.count()
 

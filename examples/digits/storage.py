@@ -91,6 +91,15 @@ def fresh(tf, directory):
         files(tf).makedirs(directory)
 
 
+def begin(tf, directory, attempt):
+    """An empty directory; of a job that is submitted again (tfos-submit --attempts) it keeps the events and checkpoints."""
+    if attempt == 1 or exists(tf, directory + "/finished"):
+        fresh(tf, directory)
+        fresh(tf, directory + "/checkpoints")
+    for name in ("model", "table", "tfrecords", "guesses"):
+        remove(tf, directory + "/" + name)
+
+
 @contextlib.contextmanager
 def scratch(name="scratch"):
     """A local path of that name in a new directory, which is removed afterwards."""

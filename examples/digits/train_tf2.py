@@ -14,6 +14,7 @@ import job
 import storage
 
 CLUSTER = {"num_ps": 0, "master_node": "chief"}
+SAVE = 100  # steps from one checkpoint to the next
 
 
 def network(tf):
@@ -60,12 +61,11 @@ def record_batches(tf, arguments, number, workers):
     return iter(dataset.batch(arguments.batch_size, drop_remainder=True))
 
 
-def learner(tf, strategy, model):
+def learner(tf, strategy, model, optimizer):
     """A function that takes one step on all workers together; gives this worker's loss and accuracy.
 
     Written out, because the fit() of Keras 3 does not know MultiWorkerMirroredStrategy.
     """
-    optimizer = tf.keras.optimizers.Adam(2e-3)
 
     def step(pixels, answers):
         with tf.GradientTape() as tape:
@@ -90,31 +90,46 @@ def train(arguments, context):
     with strategy.scope():
         tf.random.set_seed(7)
         model = network(tf)
-        learn = learner(tf, strategy, model)
+        optimizer = tf.keras.optimizers.Adam(2e-3)
+        learn = learner(tf, strategy, model, optimizer)
+        done = tf.Variable(0, dtype=tf.int64, trainable=False)  # steps
+    checkpoint = tf.train.Checkpoint(model=model, optimizer=optimizer, done=done)
 
     # All workers must take the same number of steps, but Spark's feed is not dealt out evenly to the last row.
     steps = digits.steps(arguments.rows, arguments.epochs, arguments.batch_size * workers, 0.9 if fed else 1.0)
     feed = context.get_data_feed() if fed else None
     number = 0 if chief else context.task_index + 1
     batches = fed_batches(arguments, feed) if fed else record_batches(tf, arguments, number, workers)
-    with storage.writable(tf, arguments.output + "/events") if chief else storage.scratch() as events:
+    output, checkpoints = (arguments.output + name for name in ("/events", "/checkpoints"))
+    # The optimizer reads its part of the checkpoint when it takes its first step.
+    with storage.readable(tf, checkpoints) as saved, place(tf, output, chief) as events:
+        checkpoint.restore(tf.train.latest_checkpoint(saved))
+        print("begins after step %d" % done.numpy())
         write_graph(tf, guesser(tf, model).get_concrete_function().graph, events)
         writer = tf.summary.create_file_writer(events)
-        for step in range(1, steps + 1):
+        for step in range(int(done.numpy()) + 1, steps + 1):
             loss, accuracy = learn(*next(batches))
             if step % 20 == 0:
                 with writer.as_default():
                     write_scalar(tf, "loss", loss, step)
                     write_scalar(tf, "accuracy", accuracy, step)
+            if step % SAVE == 0:
+                done.assign(step)
+                with place(tf, checkpoints, chief) as directory:
+                    tf.train.CheckpointManager(checkpoint, directory, max_to_keep=2).save(step)
         writer.close()
 
-    # Every worker takes part in saving; only the chief's copy is kept.
-    with storage.writable(tf, arguments.output + "/model") if chief else storage.scratch() as path:
+    with place(tf, arguments.output + "/model", chief) as path:
         export(tf, model, path)
     if fed:
         feed.terminate()
     if chief:
         storage.write(tf, arguments.output + "/finished", "the model and the events are complete")
+
+
+def place(tf, path, chief):
+    """Every worker takes part in saving; only the chief's copy is kept."""
+    return storage.writable(tf, path) if chief else storage.scratch()
 
 
 def write_scalar(tf, name, value, step):

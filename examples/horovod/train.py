@@ -22,14 +22,22 @@ def main(output):
     # Without the last argument, Keras of TensorFlow 1.15 may go around Horovod's optimizer.
     model.compile(adam, "sparse_categorical_crossentropy", ["accuracy"], experimental_run_tf_function=False)
     callbacks = [hvd.callbacks.BroadcastGlobalVariablesCallback(0), hvd.callbacks.MetricAverageCallback()]
+    checkpoints = output + "/checkpoints"
+    last = tf.train.latest_checkpoint(checkpoints)  # of a run that was lost
+    done = int(last.rpartition("-")[2]) if last else 0
+    if last:
+        print("begins after epoch %d" % done)
+        model.load_weights(last)
     if hvd.rank() == 0:
         callbacks.append(tf.keras.callbacks.TensorBoard(output + "/events", profile_batch=0))
+        callbacks.append(tf.keras.callbacks.ModelCheckpoint(checkpoints + "/epoch-{epoch}", save_weights_only=True))
     verbose = 2 if hvd.rank() == 0 else 0
-    model.fit(*training, batch_size=64, epochs=4, callbacks=callbacks, verbose=verbose)
+    model.fit(*training, batch_size=64, epochs=4, initial_epoch=done, callbacks=callbacks, verbose=verbose)
     accuracy = model.evaluate(*held_out, verbose=0)[1]
     print("RESULT process %d of %d accuracy %.3f" % (hvd.rank(), hvd.size(), accuracy))
     if hvd.rank() == 0:
         save(tf, model, output + "/model")
+        tf.io.gfile.rmtree(checkpoints)
 
 
 def save(tf, model, path):

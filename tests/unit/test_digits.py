@@ -221,6 +221,23 @@ def test_a_tensorflow_without_tf_io_reads_and_writes_files(storage, tmp_path, mo
     assert storage.held_out(tf, str(tmp_path / "data")) == digits.lines()[:1]
 
 
+@pytest.mark.parametrize(
+    ("attempt", "end", "kept"),
+    [
+        (1, [], ["checkpoints"]),
+        (2, [], ["checkpoints", "checkpoints/ckpt-100", "events", "events/scalars"]),
+        (2, ["finished"], ["checkpoints"]),
+    ],
+)
+def test_a_lost_job_keeps_its_checkpoints_and_another_one_none(storage, tmp_path, attempt, end, kept):
+    tf = SimpleNamespace(__version__="1.4.1", gfile=OldGfile)
+    for name in ("checkpoints/ckpt-100", "events/scalars", "model/saved_model.pb", *end):
+        (tmp_path / "model" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "model" / name).write_text(name)
+    storage.begin(tf, str(tmp_path / "model"), attempt)
+    assert sorted(str(path.relative_to(tmp_path / "model")) for path in (tmp_path / "model").rglob("*")) == kept
+
+
 HDFS = """
 # hdfs dfs over a directory: hdfs://master1:8020/x is $STORE/x. The options are those of Hadoop's FileSystem shell.
 shift

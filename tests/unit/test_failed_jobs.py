@@ -61,6 +61,14 @@ def test_a_failed_job_and_its_logs_name_cause_and_step(job: Job, capsys: pytest.
         assert re.search(r" on \w+|the driver", first)
 
 
+@pytest.mark.parametrize("job", JOBS, ids=[job.name for job in JOBS])
+def test_a_loss_allows_another_attempt_and_an_error_of_the_job_never(job: Job) -> None:
+    """A closed port may be that of a host which is gone."""
+    loss = hints.lost(job.stderr, job.stdout, job.logs, lambda: "data1 is gone")
+    assert ("*lost* node" in loss) is job.name.startswith("a decommissioned host")
+    assert (loss == "data1 is gone") is job.name.startswith("a closed port")
+
+
 ANSWERS = (
     WITHOUT_ANSIBLE
     + """

@@ -2,6 +2,7 @@
 
 from __future__ import absolute_import, division, print_function
 
+import copy
 import os
 import shutil
 import signal
@@ -14,10 +15,10 @@ from ansible.module_utils.hadoop_dl_host.user_environment import NotReady
 from ansible.module_utils.hadoop_dl_host.yarn_cluster import hadoop_configuration, resource_manager_addresses
 
 from tfos_submit import applications, archive, gpus, grid, installation, labels, spark
-from tfos_submit.job import Job
+from tfos_submit.job import ENDING, Job
 from tfos_submit.login import Login, yarn_user
 from tfos_submit.options import COMMANDS, arguments_parser, command_parser
-from tfos_submit.outcome import INTERRUPTED, NOT_READY, OK, say
+from tfos_submit.outcome import FAILED, INTERRUPTED, NOT_READY, OK, say
 from tfos_submit.shortage import each
 from tfos_submit.yarn import ResourceManager, YarnCommand
 
@@ -58,6 +59,22 @@ def run_here(options, environment, hadoop, own):
 
 
 def run(options):
+    """Run the script, in a job again if that was lost (--attempts); returns the exit status of the last attempt."""
+    handlers = [(number, signal.getsignal(number)) for number in ENDING]
+    for attempt in range(1, options.attempts + 1):
+        for number, handler in handlers:  # a job that ends ignores them
+            signal.signal(number, handler)
+        again = copy.copy(options)
+        again.attempt = attempt
+        status, loss = run_once(again)
+        if not loss:
+            break
+        say("attempt %d of %d was lost, so the job is submitted again: %s" % (attempt, options.attempts, loss[:300]))
+    return status
+
+
+def run_once(options):
+    """The exit status, and what was lost if another attempt may succeed."""
     root = options.root
     check_files(options)
     own = own_packages.opened(root, options.venv) if options.venv else None
@@ -97,7 +114,7 @@ def run(options):
             archives += [("ARCHIVE", spark.ENVIRONMENT)] if options.archive else []
             command = spark.submit_command(spark_home, "SETTINGS", options, archives=archives)
             print(text + "\n" + " ".join(command))
-            return OK
+            return OK, ""
         if options.gpus:
             gpus.check_cluster(options, manager.partition, manager.nodes())
         place = " from " + options.archive if options.archive else ""
@@ -120,8 +137,10 @@ def run(options):
         pythons = spark.pythons(options, environment)
         variables = spark.driver_environment(os.environ, spark_home, environment, hadoop, own, pythons)
         gpus.hide(variables, options.gpus)
-        status = Job(options, command, variables, tag, manager, hadoop, login).run()
-        return grid.report(options, status) if options.params else status
+        job = Job(options, command, variables, tag, manager, hadoop, login)
+        status = job.run()
+        loss = job.loss() if status == FAILED and options.attempt < options.attempts else ""
+        return grid.report(options, status) if options.params else status, loss
     finally:
         shutil.rmtree(directory)
 
@@ -149,6 +168,8 @@ def main(arguments=None):
         parser.error("--local and --result are for one run of a script, not for a grid")
     if not command and bool(options.principal) != bool(options.keytab):
         parser.error("--principal and --keytab are required together, and one is missing")
+    if not command and options.local and options.attempts > 1:
+        parser.error("--attempts is for a job on YARN, and --local runs the script here")
     signal.signal(signal.SIGTERM, interrupt)
     if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # of nohup
         signal.signal(signal.SIGHUP, interrupt)

@@ -11,12 +11,13 @@ import subprocess
 import sys
 import threading
 import time
+from multiprocessing.pool import ThreadPool  # novermin (2.7 has it)
 
 from ansible.module_utils.hadoop_dl_host import processes
 from ansible.module_utils.hadoop_dl_host.text_columns import write
 
-from tfos_submit.hints import say_causes
-from tfos_submit.logs import NO_LOGS, collected_logs, driver_file, live_logs, shorten_logs
+from tfos_submit.hints import lost, say_causes
+from tfos_submit.logs import NO_LOGS, answers, collected_logs, driver_file, live_logs, shorten_logs
 from tfos_submit.outcome import FAILED, INTERRUPTED, NO_EXECUTORS, OK, TOO_LONG, say, tell
 from tfos_submit.shortage import shortage
 from tfos_submit.waiting import Waiting, waits
@@ -25,6 +26,7 @@ from tfos_submit.yarn import ENDED, YarnCommand, applications
 
 LIBC = ctypes.CDLL(None)
 DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of prctl(2)
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 TAIL = 100000  # bytes of what spark-submit printed are kept
 
 
@@ -44,6 +46,7 @@ class Job(object):
         self.yarn = YarnCommand(hadoop.get("HADOOP_HOME", ""), variables)
         self.tails = {"stderr": b"", "stdout": b""}  # Spark's log; in client mode all that the script prints
         self.application = None
+        self.addresses = None  # of the NodeManagers of its containers, once all run
         self.logs = ""
         self.process = None
         self.in_cluster = options.deploy_mode == "cluster"
@@ -127,6 +130,8 @@ class Job(object):
                 application = self.look()
                 verdict = watch.judge(processes.clock(), application)
                 waiting.look(processes.clock(), application)
+                if watch.complete and self.addresses is None and self.options.attempts > 1:
+                    self.addresses = sorted(set(dict(self.manager.containers(self.application["id"])).values()))
                 if verdict is not None and self.process.poll() is None:
                     return verdict
         except KeyboardInterrupt:
@@ -152,7 +157,7 @@ class Job(object):
 
     def end(self):
         """No container and no process of this job may outlive it, however often somebody presses Ctrl-C."""
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        for number in ENDING:
             signal.signal(number, signal.SIG_IGN)
         if self.process.poll() is None:
             self.kill_application()
@@ -199,6 +204,22 @@ class Job(object):
         if missing:
             say("the job succeeded, but the result %s (--result) was not written, or YARN did not collect it." % path)
         return not missing
+
+    def loss(self):
+        """What of the job was lost, if that and no error of the script ended it; else empty."""
+        return lost(self.said("stderr"), self.said("stdout"), self.logs, self.lost_hosts)
+
+    def lost_hosts(self):
+        """A sentence about hosts of the job that YARN no longer has; empty if it has all. It notes a dead one after 10 minutes only."""
+        states = dict((node["name"], node["state"]) for node in self.manager.every_node() or [])
+        hosts = [(re.sub(r"^\w+://|:\d+$", "", address), address) for address in self.addresses or []]
+        answering = ThreadPool(16).map(answers, [address for _, address in hosts])
+        gone = [
+            host
+            for (host, _), is_there in zip(hosts, answering)
+            if states.get(host, "RUNNING") not in ("RUNNING", "DECOMMISSIONING") or any(answering) and not is_there
+        ]
+        return "YARN no longer has %s." % ", ".join(gone) if gone else ""
 
     def explain(self, verdict):
         """The executors' logs and what they mean."""

@@ -48,11 +48,18 @@ def shorten_logs(text, lines=LOG_LINES):
     return "\n".join(excerpts)
 
 
+def answers(address):
+    """Whether a NodeManager answers at its web address."""
+    try:
+        return bool(fetch(address + "/ws/v1/node/info"))
+    except NO_ANSWER:
+        return False
+
+
 def live_logs(manager, application):
     """The ends of the logs of the containers that run now, from their NodeManagers, in the form of `yarn logs`."""
     texts = []
     for container, address in manager.containers(application):
-        address = address if "://" in address else "http://" + address
         for kind in ("stderr", "stdout"):
             try:
                 text = fetch("%s/ws/v1/node/containerlogs/%s/%s?size=-20000" % (address, container, kind))

@@ -23,6 +23,8 @@ exit status:
   5    the job took longer than --timeout; the application was ended
   130  interrupted; the application was ended
 
+With --attempts it is that of the last attempt.
+
 jobs, logs and stop end with 0, 2 or 3, and with 1 if there are no logs or YARN refuses to end the application.
 """
 COMMANDS = ("jobs", "logs", "stop")
@@ -135,6 +137,13 @@ def arguments_parser():
         default=40,
         help="seconds to wait for all executors once the application runs (default: 40)",
     )
+    parser.add_argument(
+        "--attempts",
+        type=count,
+        default=1,
+        help="how often the job may be submitted: again after a lost executor, a lost host or a preemption, never after an error of the script "
+        "(default: 1)",
+    )
     parser.add_argument("--queue", help="YARN queue")
     parser.add_argument(
         "--node-label",
@@ -178,7 +187,7 @@ def arguments_parser():
         "--local", action="store_true", help="run the script here, in the same environment, without YARN"
     )
     parser.add_argument("--dry-run", action="store_true", help="print the settings and the command, submit nothing")
-    parser.set_defaults(params=None)  # of a grid
+    parser.set_defaults(params=None, attempt=1)  # of a grid; of --attempts
     parser.add_argument("--root", default=ROOT, help=argparse.SUPPRESS)
     parser.add_argument("--poll", type=float, default=2.0, help=argparse.SUPPRESS)  # seconds between looks at YARN
     parser.add_argument("script", help="the Python script")

@@ -129,8 +129,9 @@ class ResourceManager(object):
         return (rows(self.get("/scheduler"), "scheduler", "schedulerInfo") or [{}])[0]
 
     def containers(self, application):
-        """Identifiers and NodeManager addresses of the containers that run now."""
-        return containers(self.get, application)
+        """Identifiers and NodeManagers' web addresses of the containers that run now."""
+        found = containers(self.get, application)
+        return [(name, address if "://" in address else "http://" + address) for name, address in found]
 
 
 def applications(answer):

@@ -1,0 +1,121 @@
+"""tfos-submit --attempts: a job that lost an executor or a host is submitted again, one that failed by itself is not."""
+
+import signal
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from loopback import Quiet, served
+from other_processes import wait_until
+from tfos_host import app, parsed, settings, start, submit
+from tfos_submit import outcome
+from tfos_submit.job import Job
+
+LOST = (
+    "26/11/29 15:59:30 ERROR cluster.YarnScheduler: Lost executor 2 on data1: Container marked as failed: "
+    "container_1_0001_01_000003 on host: data1. Exit status: -100. Diagnostics: Container released on a *lost* node."
+)
+OWN = "Traceback (most recent call last):\n  File x\nKeyError: mine"
+PEER = "tensorflow.python.framework.errors_impl.UnavailableError: Collective ops is aborted by: Socket closed"
+# Its settings are kept as 1, 2, ...; the first ones end as `fails` says.
+SPARK_SUBMIT = """
+cd {tmp}; number=$(($(ls | grep -c '^attempt') + 1)); cat "$2" > attempt$number
+[ $number -gt {failures} ] || {{ sleep {seconds}; cat fails >&2; exit 1; }}
+{then}
+"""
+
+
+def attempts(host: SimpleNamespace, fails: str, failures: int = 9, seconds: int = 0, then: str = "") -> None:
+    (host.tmp / "fails").write_text(fails + "\n", encoding="utf-8")
+    host.spark_submit(SPARK_SUBMIT.format(tmp=host.tmp, failures=failures, seconds=seconds, then=then))
+
+
+def test_a_job_that_lost_an_executor_is_submitted_again(host: SimpleNamespace) -> None:
+    attempts(host, LOST, failures=1)
+    completed = submit(host, "--attempts", "3")
+    assert completed.code == 0, completed.error
+    assert "tfos-submit: attempt 1 of 3 was lost, so the job is submitted again: " in completed.error
+    assert "Lost executor 2 on data1" in completed.error.split("submitted again: ")[1]
+    first, second = (settings(host, f"attempt{number}") for number in (1, 2))
+    assert [one["spark.deeplearning.attempt"] for one in (first, second)] == ["1", "2"]
+    assert first["spark.yarn.tags"] != second["spark.yarn.tags"], "by its tag YARN finds the attempt's application"
+    assert not (host.tmp / "attempt3").exists()
+
+
+@pytest.mark.parametrize(
+    ("fails", "options", "count"),
+    [
+        (LOST, ["--attempts", "2"], 2),
+        (LOST, [], 1),
+        (OWN, ["--attempts", "3"], 1),
+        (f"{OWN}\n{LOST}", ["--attempts", "3"], 1),
+        (f"24/11/24 00:15:28 ERROR Executor: {PEER}", ["--attempts", "3"], 1),  # all hosts are there
+        (f"24/11/24 00:15:28 ERROR Executor: {PEER}\n{LOST}", ["--attempts", "2"], 2),
+    ],
+)
+def test_the_job_fails_after_its_attempts_and_at_once_by_an_error_of_its_own(
+    host: SimpleNamespace, fails: str, options: list[str], count: int
+) -> None:
+    attempts(host, fails)
+    assert submit(host, *options).code == outcome.FAILED
+    assert len(list(host.tmp.glob("attempt*"))) == count
+
+
+def test_ctrl_c_ends_the_second_attempt_and_the_job(host: SimpleNamespace) -> None:
+    attempts(host, LOST, failures=1, then="exec sleep 60")
+    process = start(host, "--attempts", "3")
+    wait_until((host.tmp / "attempt2").exists)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(30) == outcome.INTERRUPTED
+    assert not (host.tmp / "attempt3").exists()
+
+
+def test_a_job_without_yarn_has_one_attempt(host: SimpleNamespace) -> None:
+    completed = submit(host, "--attempts", "2", "--local")
+    assert (completed.code, "--attempts is for a job on YARN" in completed.error) == (outcome.USAGE, True)
+
+
+class NodeManager(Quiet):
+    def do_GET(self) -> None:
+        self.answer(200, b"{}")
+
+
+@pytest.mark.parametrize(
+    ("states", "silent", "gone"),
+    [
+        ({"data1": "RUNNING", "data2": "RUNNING"}, [], ""),
+        ({"data1": "RUNNING", "data2": "DECOMMISSIONING"}, [], ""),
+        ({"data1": "UNHEALTHY", "data2": "RUNNING"}, [], "YARN no longer has localhost."),
+        ({"data1": "RUNNING", "data2": "RUNNING"}, ["data2"], "YARN no longer has 127.0.0.1."),
+        ({"data1": "RUNNING", "data2": "RUNNING"}, ["data1", "data2"], ""),  # a firewall is before them
+    ],
+)
+def test_a_host_is_lost_if_yarn_says_so_or_it_alone_is_silent(
+    states: dict[str, str], silent: list[str], gone: str
+) -> None:
+    """data1 is localhost, data2 127.0.0.1: Spark's lines about a loss may be missing, such as those of a level that the site does not log."""
+    names = {"data1": "localhost", "data2": "127.0.0.1"}
+    nodes: Any = [{"name": names[name], "state": state} for name, state in states.items()]
+    job = Job(parsed(), [], {}, "tag", SimpleNamespace(every_node=lambda: nodes), {}, None)
+    with served(NodeManager) as address:
+        port = address.rpartition(":")[2]
+        job.addresses = [f"http://{names[name]}:{1 if name in silent else port}" for name in states]
+        assert job.lost_hosts() == gone
+
+
+def test_the_hosts_are_those_of_the_job_once_all_executors_run(host: SimpleNamespace) -> None:
+    """The surviving worker says only that another one ended, and data2 is no longer YARN's."""
+    attempts(host, f"24/11/24 00:15:28 ERROR Executor: {PEER}", failures=1, seconds=2)
+    host.yarn.application, answer = app(containers=3), host.yarn.answer
+    host.yarn.nodes = [{"nodeHostName": "data2", "state": "LOST"}]
+
+    def answers(path: str) -> Any:
+        if path.endswith("/appattempts"):
+            return {"appAttempts": {"appAttempt": [{"appAttemptId": "appattempt_1_0001_000001"}]}}
+        if path.endswith("/containers"):
+            return {"container": [{"containerId": "container_1_0001_01_000002", "nodeHttpAddress": "data2:1"}]}
+        return answer(path)
+
+    host.yarn.answer = answers
+    completed = submit(host, "--attempts", "2")
+    assert (completed.code, "again: YARN no longer has data2." in completed.error) == (0, True), completed.error
