@@ -135,10 +135,3 @@ def test_tensorboard_answers_on_the_port_of_the_session(variable, address, insta
         assert execute("cat tensorboard.txt")[1].splitlines()[0] == f"TensorBoard: {address}"
     finally:
         execute("pkill -P $(cat tensorboard.pid); kill $(cat tensorboard.pid); sleep 1; true")
-
-
-def test_another_python_is_refused_before_anything_is_installed(session):
-    code, output = execute("/usr/bin/python3 install.py", check=False, HOME="/tmp/nobody")
-    assert code == 1
-    assert f"{STACK} requires Python 2.7, but this is Python 3." in output
-    assert execute("ls -A /tmp/nobody", check=False)[0] != 0
