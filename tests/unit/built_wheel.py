@@ -24,7 +24,6 @@ PROVENANCE: dict[str, Any] = {
 CHECKER = REPOSITORY / "roles/tensorflow_build/files/check_wheel.py"
 GIVEN: dict[str, Any] = {
     "version": "1.15.0",
-    "tag": "v1.15.0",
     "commit": COMMIT,
     "stack": "tf1.15-built-cpu-py27-el7",
     "source": {"file": "http://mirror01/tensorflow.bundle", "sha256": SHA256},
@@ -37,11 +36,9 @@ GIVEN: dict[str, Any] = {
     "capabilities": [],
     "answers": {},
     "flags": [],
-    "startup_flags": [],
     "archives": {},
     "jobs": 0,
     "timeout": "86400",
-    "memory_per_job_mb": 2048,
     "memory_min_mb": 8000,
     "disk_min_mb": 20000,
     "root": "/var/lib/deeplearning-build",

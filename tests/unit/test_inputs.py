@@ -120,7 +120,6 @@ HARMFUL: dict[str, list[Any]] = {
     "tensorflow_build_path": [["bin"]],
     "tensorflow_build_compiler": ["gcc -O3"],
     "tensorflow_build_answers": [{"TF NEED": "1"}, {"TF_NEED": ["1"]}],
-    "tensorflow_build_tag": ["--upload-pack=id"],
     "mirror_files": [{"../../etc/x": ARCHIVE}, {".hidden": ARCHIVE}, {"x": {"url": "http://x", "sha256": SHA256}}],
     "mirror_root": ["/srv/50%m", "/srv/two words", "/srv/./"],
     "mirror_url": ["http://mirror1:89000", "http://mirror1:http", "http://mirror1:8900/?x=1"],

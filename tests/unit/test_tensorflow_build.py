@@ -50,7 +50,7 @@ def test_the_white_papers_answers_for_1_6():
         "cuda_headers": {**INFO["cuda_headers"], "found": ["8000"]},
         "cudnn_headers": {**INFO["cudnn_headers"], "found": ["6", "0", "21"]},
     }
-    result = work({**old, **toolkit}, version="1.6.0", tag="v1.6.0", cuda=cuda, capabilities=["6.0"])
+    result = work({**old, **toolkit}, version="1.6.0", cuda=cuda, capabilities=["6.0"])
     assert result["problems"] == []
     answers = result["spec"]["answers"]
     yes = {name for name, value in answers.items() if value == "1" and name.startswith("TF_NEED")}

@@ -72,7 +72,6 @@ def spec(root: Path) -> dict[str, Any]:
         "user": os.geteuid(),
         "answers": answers,
         "flags": [],
-        "startup": [],
         "jobs": 4,
         "timeout": 60,
         "target": "//tensorflow/tools/pip_package:build_pip_package",

@@ -24,6 +24,7 @@ OPTIONS = {
     "fma": "-mfma",
     "avx512f": "-mavx512f",
 }
+MEMORY_PER_JOB = 2048  # MB that one compilation may need
 FEATURES = ("hdfs", "kafka")
 SEPARATE_CUDNN = (1, 14)  # before this line configure takes CUDA's and cuDNN's directories one by one
 
@@ -59,14 +60,13 @@ def work(inputs: Mapping[str, Any], info: Mapping[str, Any]) -> Json:
     wheel = row["wheel"]
     spec = {
         "version": inputs["version"],
-        "tag": inputs["tag"],
+        "tag": tag_of(inputs["version"]),
         "commit": inputs["commit"],
         "bazel": info["bazel"]["path"],
         "python": inputs["python"],
         "answers": answers,
         # Left out of the key: they change the speed of the build, not its result.
         "flags": [*flags, *limits(inputs, info)],
-        "startup": list(inputs["startup_flags"]),
         "jobs": jobs(inputs, info),
         "timeout": int(inputs["timeout"]),
         "target": wheel["target"],
@@ -76,9 +76,13 @@ def work(inputs: Mapping[str, Any], info: Mapping[str, Any]) -> Json:
             "cuda": bool(inputs["cuda"]),
             **{name: True for name in FEATURES if inputs[name]},
         },
-        "provenance": {**decides, "stack": inputs["stack"], "tag": inputs["tag"]},
+        "provenance": {**decides, "stack": inputs["stack"], "tag": tag_of(inputs["version"])},
     }
     return {"problems": [], "key": key, "spec": spec}
+
+
+def tag_of(version: str) -> str:
+    return f"v{version}"
 
 
 def line_of(version: str) -> str:
@@ -179,7 +183,7 @@ def build_flags(inputs: Mapping[str, Any], row: compat.Row) -> list[str]:
 
 def jobs(inputs: Mapping[str, Any], info: Mapping[str, Any]) -> int:
     """The number of parallel jobs, by the host's cores and memory."""
-    fitting = int(info["memory_mb"]) // int(inputs["memory_per_job_mb"])
+    fitting = int(info["memory_mb"]) // MEMORY_PER_JOB
     return int(inputs["jobs"]) or max(1, min(int(info["cores"]), fitting))
 
 
@@ -234,12 +238,12 @@ def input_problems(inputs: Mapping[str, Any]) -> Iterator[str]:
     """What the inputs alone decide; the plan refuses with it as well."""
     version = inputs["version"]
     if not re.fullmatch(r"[0-9a-f]{40}", inputs["commit"]):
-        yield f"tensorflow_build_commit must be the 40 hexadecimal digits of the commit of {inputs['tag']}, but is {inputs['commit']!r}."
+        yield f"tensorflow_build_commit must be the 40 hexadecimal digits of the commit of {tag_of(version)}, but is {inputs['commit']!r}."
     source = inputs["source"]
     if not source.get("file") or not re.fullmatch(r"[0-9a-f]{64}", str(source.get("sha256", ""))):
         yield (
             f"The sources of TensorFlow {version} are required as a git bundle with its sha256, but tensorflow_build_source has none. Make it where there is "
-            f"internet access: git clone --branch {inputs['tag']} https://github.com/tensorflow/tensorflow && git -C tensorflow bundle create tensorflow.bundle {inputs['tag']}"
+            f"internet access: git clone --branch {tag_of(version)} https://github.com/tensorflow/tensorflow && git -C tensorflow bundle create tensorflow.bundle {tag_of(version)}"
         )
     for feature in FEATURES:
         if inputs[feature] and not in_tree(version, feature):

@@ -172,7 +172,7 @@ def input_problems(host: Host, build: Build) -> Iterator[str]:
     """Inputs that the roles bazel and tensorflow_build would refuse on a host that has built nothing yet."""
     variables, part = host.variables, build.part
     inputs = {name: part[name] for name in ("version", "commit", "hdfs", "kafka", "cpu_features")}
-    inputs |= {"source": variables.get("tensorflow_build_source", {}), "tag": f"v{part['version']}"}
+    inputs["source"] = variables.get("tensorflow_build_source", {})
     yield from tensorflow_build.input_problems(inputs)
     source = variables.get("bazel_source", "binary")
     own = {name: variables.get(name) for name in ("bazel_versions", "tensorflow_build_bazel")}

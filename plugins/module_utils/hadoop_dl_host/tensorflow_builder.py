@@ -239,7 +239,7 @@ class Build(object):
 
     def bazel(self, command, *arguments):
         start = [self.spec["bazel"], "--batch", "--output_user_root=%s" % os.path.join(self.root, "bazel")]
-        return start + self.spec["startup"] + [command, "--curses=no", "--color=no"] + list(arguments)
+        return start + [command, "--curses=no", "--color=no"] + list(arguments)
 
     def do_build(self):
         self.make(os.path.join(self.root, "bazel"))
