@@ -5,6 +5,8 @@ import os
 from pathlib import Path
 from typing import Any
 
+from ansible.module_utils.hadoop_dl_host import atomic_files
+
 from hadoop_dl.hosts import report_metrics, report_page, report_text
 from hadoop_dl.plan import forms
 from hadoop_dl.plan.model import Json
@@ -20,18 +22,9 @@ def write(report: Json, directory: Path) -> None:
         "report.html": report_page.page(report),
     }
     for name, content in contents.items():
-        write_whole(directory / name, content)
-
-
-def write_whole(path: Path, content: str) -> None:
-    """Everybody may read it: it has host names and versions, and no secret."""
-    draft = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        draft.write_text(content, encoding="utf-8")
-        draft.chmod(0o644)
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)
+        # Everybody may read it: it has host names and versions, and no secret. Two runs do not share a draft.
+        draft = directory / f".{name}.{os.getpid()}"
+        atomic_files.write_whole(str(directory / name), content.encode(), draft=str(draft))
 
 
 def refusal(directory: Any, error: OSError) -> str:
