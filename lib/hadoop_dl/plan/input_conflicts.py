@@ -8,7 +8,6 @@ from typing import Any
 
 import yaml
 
-from hadoop_dl.data import extras
 from hadoop_dl.data.addresses import mirror_index_problem, own_directory_problem
 from hadoop_dl.data.cuda_packages import archive_of
 
@@ -23,7 +22,6 @@ def conflicts(values: Mapping[str, Any], repository: Path, unknown: Set[str] = f
     sentences = [
         *of_mirror(values),
         *of_login(values),
-        *of_packages(values),
         *of_driver(values),
         *of_toolkits(values, repository),
         *of_checks(values, repository),
@@ -56,13 +54,6 @@ def of_login(values: Mapping[str, Any]) -> Iterator[str]:
         yield f"{' and '.join(pair)} must both be set, or none of them, but one is. Set the other."
     if names and values.get("hadoop_login") == "none":
         yield f"hadoop_login: none leaves the login to the site, but {' and '.join(names)} is set. Remove one of them."
-
-
-def of_packages(values: Mapping[str, Any]) -> Iterator[str]:
-    try:
-        extras.checked(values.get("deeplearning_extra_packages"))
-    except extras.ExtrasError as error:
-        yield str(error)
 
 
 def of_driver(values: Mapping[str, Any]) -> Iterator[str]:
