@@ -1,6 +1,5 @@
 """scripts/stack lock: make the locks of stacks from an index, and verify that those of the repository still hold."""
 
-import argparse
 import email
 import os
 import re
@@ -210,7 +209,7 @@ def render(stack: str, python: str, entries: Iterable[Entry]) -> str:
 def make_lock(stack: Stack, python: str, cache: Path, say: Callable[[str], None], keep: Lock | None = None) -> str:
     """The lock's text as the index has it today. With `keep`, its versions stay and only files and closure are verified."""
     requirements = {name: list(stack.data["requirements"].get(name, [])) for name in COMPONENTS}
-    flat = [strip_extras(text) for texts in requirements.values() for text in texts]
+    flat = [text.partition("#")[0].strip() for texts in requirements.values() for text in texts]
     stack_requirements = {"the stack's file": [extras.requirement(text) for text in flat]}
     tags = platform_tags(python, stack.data["glibc_min"])
     if keep:
@@ -267,21 +266,15 @@ def make_lock(stack: Stack, python: str, cache: Path, say: Callable[[str], None]
     return render(stack.name, python, entries)
 
 
-def strip_extras(text: str) -> str:
-    return text.partition("#")[0].strip()
-
-
 EXACT = re.compile(r"[\w.-]+==([\w.]+)")
 
 
-def make_parser() -> argparse.ArgumentParser:
+def make_parser() -> Parser:
     parser = Parser(
         prog="stack lock", description="Write or verify the locks of stacks, from PyPI.", allow_abbrev=False
     )
     parser.add_argument("names", metavar="NAME", nargs="*", help="a stack; all of them when none is named")
-    parser.add_argument(
-        "--stacks", type=Path, metavar="DIR", help="directory of a site's own stacks: inventories/SITE/stacks"
-    )
+    parser.add_stacks()
     parser.add_argument(
         "--extra",
         action="append",

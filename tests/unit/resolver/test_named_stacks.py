@@ -150,12 +150,6 @@ def test_a_stack_that_fits_but_for_the_sites_spark_is_named() -> None:
     )
 
 
-def test_a_set_without_a_lock_says_what_to_do() -> None:
-    resolution = unmet({"tensorflow": "1.12"}, P100)
-    assert not resolution.ok
-    assert "scripts/stack new tf1.12-" in resolution.problems[0]
-
-
 def test_an_impossible_request_says_its_conflicts_and_not_that_a_lock_is_missing() -> None:
     assert "CUDA 10.0 has no code for A100" in unmet({"tensorflow": "1.15", "gpu": "A100"}).problems[0]
 

@@ -70,18 +70,10 @@ class Keras(Part):
         return [*self.fitting(build), None] if usual else [None, *self.fitting(build)]
 
     def best(self, build: TensorflowBuild, items: Sequence[Item]) -> Choice | None:
-        rows = self.find(build, items)
-        return (self.choice(build, rows[0]) if rows[0] else Choice()) if rows else None
-
-    def possible(self, build: TensorflowBuild, items: Sequence[Item]) -> bool:
-        return bool(self.find(build, items))
-
-    def find(self, build: TensorflowBuild, items: Sequence[Item]) -> list[Row | None]:
-        """A list of one: the release of Keras, or None for no Keras. An empty list if the items leave nothing."""
         for row in self.candidates(build):
             if all(item.accepts(row["version"] if row else None) for item in items):
-                return [row]
-        return []
+                return self.choice(build, row) if row else Choice()
+        return None
 
     def choice(self, build: TensorflowBuild, row: Row) -> Choice:
         keras, text = build.line["keras"], row["version"]
