@@ -122,7 +122,14 @@ HARMFUL: dict[str, list[Any]] = {
     "tensorflow_build_answers": [{"TF NEED": "1"}, {"TF_NEED": ["1"]}],
     "mirror_files": [{"../../etc/x": ARCHIVE}, {".hidden": ARCHIVE}, {"x": {"url": "http://x", "sha256": SHA256}}],
     "mirror_root": ["/srv/50%m", "/srv/two words", "/srv/./"],
-    "mirror_url": ["http://mirror1:89000", "http://mirror1:http", "http://mirror1:8900/?x=1"],
+    "mirror_url": [
+        "http://mirror1:89000",
+        "http://mirror1:http",
+        "http://mirror1:8900/?x=1",
+        "http://m/a b",
+        "http://",
+    ],
+    "mirror_bundle": ["/srv/mysite.bundle"],  # without its key
     "mirror_index_url": ["https://me:pw@artifactory/simple"],
     "mirror_bind": ["999.0.0.1", "--root=/"],
     "mirror_login": [

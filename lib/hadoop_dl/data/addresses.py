@@ -1,10 +1,9 @@
-"""Checks of the mirror's inputs: addresses, directories. Pure functions; the role mirror and the plan refuse by them."""
+"""Checks of the mirror's inputs: addresses, directories. Pure functions; the plan refuses by them."""
 
 import posixpath
 import re
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import urlsplit
 
 HTTP = re.compile(r"https?://[^\s/@?#]+(/[^\s@?#]*)?")  # without user, password and query
 
@@ -16,29 +15,6 @@ PRIVATE = (
     *("/var/cache", "/var/lib/docker", "/var/lib/dpkg", "/var/lib/rpm", "/var/log", "/var/run", "/var/spool"),
     *("/tmp", "/var/tmp"),  # noqa: S108 (refused)
 )
-
-
-def mirror_url_problem(url: Any) -> str:
-    """Why hosts cannot use this address, in a sentence that shows no password; empty if they can."""
-    advice = "Set it in group_vars/all, such as mirror_url: http://mirror01.example.com:8900."
-    if not isinstance(url, str) or not url:
-        return f"mirror_url must be the address at which hosts reach the mirror, but it is not set. {advice}"
-    try:
-        parts = urlsplit(url)
-        host, login = parts.hostname, "@" in parts.netloc
-        _ = parts.port  # raises ValueError for a port that is none
-    except ValueError:
-        return f"mirror_url must be an address such as http://HOST:PORT, but host or port cannot be read. {advice}"
-    if login:
-        return (
-            "mirror_url must not have a user or password: every host would show it in the command lines of its programs. Let the mirror "
-            f"serve without a login (hosts verify each file by sha256), or restrict it by address. {advice}"
-        )
-    if parts.scheme not in ("http", "https") or not host:
-        return f"mirror_url must begin with http:// or https:// and name a host, but it is {url!r}. {advice}"
-    if parts.query or parts.fragment or any(character.isspace() for character in url):
-        return f"mirror_url must be an address without query, fragment and spaces, but it has one of them. {advice}"
-    return ""
 
 
 def mirror_index_problem(url: str, login: Mapping[str, str]) -> str:

@@ -42,6 +42,10 @@ def of_mirror(values: Mapping[str, Any]) -> Iterator[str]:
         roots = [name for name in ("mirror_root", "tensorflow_build_root") if name in values]
         problems += [own_directory_problem(name, values[name]) for name in roots]
     yield from (problem for problem in problems if problem)
+    if values.get("mirror_bundle") and not (
+        values.get("mirror_bundle_key") and values.get("mirror_mode", "fetch") == "fetch"
+    ):
+        yield "mirror_bundle requires mirror_mode: fetch and mirror_bundle_key, the file with the public key that signs the bundle. Set both."
     pair = ("mirror_tls_certificate", "mirror_tls_key")
     if bool(values.get(pair[0])) != bool(values.get(pair[1])):
         yield f"{' and '.join(pair)} must both be set, or none of them, but one is. Set the other."

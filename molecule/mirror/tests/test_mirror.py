@@ -6,7 +6,6 @@ from urllib.parse import unquote, urljoin
 testinfra_hosts = ["ansible://mirror-el7", "ansible://mirror-el9"]
 ROOT = "/srv/deeplearning-mirror"
 URL = "http://127.0.0.1:8900"
-TARGET = "/root/from-the-index"
 PAGE = "import sys, urllib.request; print(urllib.request.urlopen(sys.argv[1]).read().decode())"
 READ = (
     "import sys, hashlib, urllib.request; print(hashlib.sha256(urllib.request.urlopen(sys.argv[1]).read()).hexdigest())"
@@ -41,30 +40,6 @@ def test_the_index_lists_every_wheel_with_its_sha256(host):
         assert re.fullmatch(rf"{URL}/simple/[a-z0-9]+(-[a-z0-9]+)*/", project)
         listed.update(links(host, project.removeprefix(f"{URL}/")))
     assert listed == {f"{URL}/{path}": f"sha256={entry['sha256']}" for path, entry in entries.items()}
-
-
-def pip_install(host, project: str):
-    """With the stack's pip, by the Python that the stack is for, from the index alone."""
-    [pip] = [path for path in manifest(host) if path.startswith("wheels/pip-")]
-    python = host.ansible.get_variables()["scenario_interpreter"]
-    options = f"--isolated --disable-pip-version-check --no-cache-dir --no-deps --index-url {URL}/simple"
-    return host.run(f"{python} {ROOT}/{pip}/pip install {options} --target {TARGET} {project}")
-
-
-def test_pip_finds_a_wheel_in_the_index_and_installs_it(host):
-    """It compares the sha256 of the page's link."""
-    [six] = [path for path in manifest(host) if path.startswith("wheels/six-")]
-    completed = pip_install(host, "six")
-    assert completed.rc == 0, completed.stderr
-    assert f"{URL}/{six}" in completed.stdout
-    installed = host.file(f"{TARGET}/six.py").content_string
-    assert f'__version__ = "{six.split("-")[1]}"' in installed
-
-
-def test_pip_finds_no_project_that_the_index_does_not_list(host):
-    completed = pip_install(host, "tensorflow")
-    assert completed.rc != 0
-    assert "No matching distribution found for tensorflow" in completed.stderr
 
 
 def test_the_damaged_file_was_replaced(host):
