@@ -81,7 +81,7 @@ def test_one_that_is_not_requested_any_more_is_forgotten():
 
 
 def test_a_mirror_without_internet_is_filled_with_it():
-    contents = mirror_contents.contents([host()], [], REPOSITORY, str)
+    contents = mirror_contents.contents([host()], [], REPOSITORY)
     assert (contents.problems, list(contents.environments)) == ([], [(ACTIVE, "3.9"), (BESIDE, "3.8")])
 
 

@@ -233,7 +233,7 @@ def test_hosts_with_and_without_gpus_have_both_forms_of_a_set_in_one_environment
     assert "cuda_versions" not in edge1["gpu"]
     forms = ["tf1.4-cpu-py27-el7", "tf1.4-py27-el7"]
     assert [entry[0] for entry in answer.hosts["mirror1"]["mirror_environments"]] == forms
-    contents = mirror_contents.contents(both(), (), REPOSITORY, str)
+    contents = mirror_contents.contents(both(), (), REPOSITORY)
     assert sorted(name for name, _ in contents.environments) == forms
 
 
