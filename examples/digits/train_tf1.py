@@ -78,6 +78,8 @@ def train(arguments, context):
         learn = tf.train.AdamOptimizer(2e-3).minimize(loss, global_step=step)
 
         feed = context.get_data_feed() if fed else None
+        if chief:
+            print("begins after %s" % tf.train.latest_checkpoint(arguments.output + "/events"))
         with tf.train.MonitoredTrainingSession(
             master=server.target,
             is_chief=chief,

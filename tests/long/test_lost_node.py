@@ -1,0 +1,65 @@
+"""A data node dies in the middle of a training: tfos-submit --attempts goes on from the last checkpoint. Clusters of their own, removed at the end."""
+
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from ansible.module_utils.hadoop_dl_host import yarn_cluster
+from demo_commands import run
+from hadoop_clusters import of_its_own
+from waiting import until
+
+from hadoop_dl_dev.demo import nodes, services
+from hadoop_dl_dev.demo.cluster import Cluster
+
+# On this machine the epochs take minutes. With three data nodes the second attempt has room for an executor on each of two.
+CLUSTERS = {
+    "train_tf1.py --epochs 900": Cluster("tf1.15-py27-el7", data_nodes=3, name="lost-tf1"),
+    "train_tf2.py --epochs 400": Cluster("tf2.15-cpu-py3-el9", data_nodes=3, name="lost-tf2"),
+}
+TRAIN = """
+exec 2>&1; cd digits
+tfos-submit --attempts 3 --executors 2 --per-node 1 --wait 200 --timeout 1800 --py-files digits.py,job.py,storage.py \
+    SCRIPT --data hdfs:///user/analyst/digits --output hdfs:///user/analyst/lost --input-mode tensorflow --num-gpus 0 \
+    --minimum-accuracy 0.95
+"""
+
+
+@pytest.fixture(scope="module", params=CLUSTERS)
+def training(request: pytest.FixtureRequest) -> Iterator[tuple[Cluster, str]]:
+    with of_its_own(CLUSTERS[request.param]):
+        yield CLUSTERS[request.param], request.param
+
+
+def as_analyst(cluster: Cluster, script: str) -> list[str]:
+    return ["docker", "exec", cluster.container("edge1"), "su", "-", "analyst", "-c", script]
+
+
+def containers(cluster: Cluster) -> dict[str, str]:
+    """Container of the running application -> its host."""
+    ask = lambda path: services.get(cluster, ":8088/ws/v1/cluster" + path)  # noqa: E731
+    (application,) = ask("/apps?states=RUNNING")["apps"]["app"]
+    return {name: address.partition(":")[0] for name, address in yarn_cluster.containers(ask, application["id"])}
+
+
+def test_the_steps_go_on_from_the_last_checkpoint(training: tuple[Cluster, str], tmp_path: Path) -> None:
+    cluster, script = training
+    log = tmp_path / "log"
+    with log.open("w") as sink:
+        process = subprocess.Popen(as_analyst(cluster, TRAIN.replace("SCRIPT", script)), stdout=sink)
+        saved = lambda: run(*as_analyst(cluster, "hdfs dfs -ls -R lost || true"))  # noqa: E731
+        first = until(lambda: re.search(r"ckpt-([1-9]\d*)\.index", saved()), 900, "a checkpoint must be written")
+        hosts = containers(cluster)
+        (master,) = (host for name, host in hosts.items() if name.endswith("_000001"))
+        lost = next(host for host in sorted(hosts.values()) if host != master)
+        run("docker", "kill", cluster.container(lost))
+        assert process.wait(3000) == 0, log.read_text()
+    text = log.read_text()
+    assert "attempt 1 of 3 was lost, so the job is submitted again: " in text
+    assert 'RESULT {"accuracy": 0.9' in text
+    application = re.findall(r"application_\d+_\d+", text)[-1]
+    logs = nodes.execute(*as_analyst(cluster, f"tfos-submit logs {application} 2>&1")[2:])
+    begin = re.findall(r"begins after \S*?(?:step |ckpt-)(\d+)", logs)
+    assert int(begin[0]) >= int(first[1]), logs
