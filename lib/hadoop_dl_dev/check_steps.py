@@ -12,7 +12,7 @@ LONG = "long"  # make test-long: slow tests
 STACKS = ("tf1.15-py27-el7", "tf2.15-cpu-py3-el9")  # the GPU form of the second is 2.8 GB
 SECURE = STACKS[1]  # its cluster has Kerberos
 # Tests that depend on the stack run for each. The rest (queues, exit codes, printed commands, faults of hosts) runs for the first one only.
-JOBS = ("training", "jobs", "deeplearning_command", "notebook", "benchmark", "tensorboard_page")
+JOBS = ("training", "jobs", "deeplearning_command", "notebook", "benchmark", "tensorboard_page", "gpus_in_cdsw_engine")
 # The first cluster has no GPU and no nvidia-smi, as a site's data nodes may have none; the second one has stand-ins of both.
 OF_GPUS = tuple(f"tests/e2e/test_{name}.py" for name in ("gpus_in_yarn", "gpu_jobs"))
 JOBS_OF_A_STACK = (*(f"tests/e2e/test_{name}.py" for name in JOBS), *OF_GPUS)

@@ -4,6 +4,7 @@ import re
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from ansible.module_utils.hadoop_dl_host import yarn_cluster
@@ -39,7 +40,10 @@ def as_analyst(cluster: Cluster, script: str) -> list[str]:
 
 def containers(cluster: Cluster) -> dict[str, str]:
     """Container of the running application -> its host."""
-    ask = lambda path: services.get(cluster, ":8088/ws/v1/cluster" + path)  # noqa: E731
+
+    def ask(path: str) -> dict[str, Any]:
+        return services.get(cluster, ":8088/ws/v1/cluster" + path)
+
     (application,) = ask("/apps?states=RUNNING")["apps"]["app"]
     return {name: address.partition(":")[0] for name, address in yarn_cluster.containers(ask, application["id"])}
 
@@ -49,8 +53,8 @@ def test_the_steps_go_on_from_the_last_checkpoint(training: tuple[Cluster, str],
     log = tmp_path / "log"
     with log.open("w") as sink:
         process = subprocess.Popen(as_analyst(cluster, TRAIN.replace("SCRIPT", script)), stdout=sink)
-        saved = lambda: run(*as_analyst(cluster, "hdfs dfs -ls -R lost || true"))  # noqa: E731
-        first = until(lambda: re.search(r"ckpt-([1-9]\d*)\.index", saved()), 900, "a checkpoint must be written")
+        saved = as_analyst(cluster, "hdfs dfs -ls -R lost || true")
+        first = until(lambda: re.search(r"ckpt-([1-9]\d*)\.index", run(*saved)), 900, "a checkpoint must be written")
         hosts = containers(cluster)
         (master,) = (host for name, host in hosts.items() if name.endswith("_000001"))
         lost = next(host for host in sorted(hosts.values()) if host != master)

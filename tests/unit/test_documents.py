@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from hadoop_dl_dev import site
+
 REPOSITORY = Path(__file__).resolve().parents[2]
 LISTED = subprocess.run(["git", "ls-files", "*.md"], cwd=REPOSITORY, capture_output=True, text=True, check=True)
 DOCUMENTS = LISTED.stdout.split()
@@ -26,6 +28,22 @@ def test_a_page_is_short_and_its_lines_and_cells_are_too(name):
         parts, limit = (line.strip("|").split("|"), 80) if cells else ([line], 100)
         long_parts += [part for part in parts if len(part.strip()) > limit]
     assert not long_parts
+
+
+def test_twenty_tasks_are_at_most_three_clicks_from_the_first_page():
+    clicks = {REPOSITORY / "docs/index.md": 0}
+    for page in (queue := list(clicks)):
+        for other in site.linked(REPOSITORY, page):
+            if other not in clicks:
+                clicks[other] = clicks[page] + 1
+                queue.append(other)
+    list_of_tasks = REPOSITORY / "docs/develop/testing.md"
+    tasks = re.findall(
+        r"^\|.*\]\(([^)#]+)(#.*)?\) \|$", list_of_tasks.read_text(encoding="utf-8").partition("## Twenty")[2], re.M
+    )
+    assert len(tasks) == 20
+    paths = [(site.target(REPOSITORY, list_of_tasks, path), bool(heading)) for path, heading in tasks]
+    assert [path for path, heading in paths if path not in clicks or clicks[path] + heading > 3] == []
 
 
 OPTION_KEYS = {"description", "type", "default", "choices", "required", "elements", "suboptions"}
