@@ -45,7 +45,8 @@ def containers(cluster: Cluster) -> dict[str, str]:
         return services.get(cluster, ":8088/ws/v1/cluster" + path)
 
     (application,) = ask("/apps?states=RUNNING")["apps"]["app"]
-    return {name: address.partition(":")[0] for name, address in yarn_cluster.containers(ask, application["id"])}
+    addresses = yarn_cluster.containers(ask, application["id"])
+    return {name: re.sub(r"^\w+://|:\d+$", "", address) for name, address in addresses}
 
 
 def test_the_steps_go_on_from_the_last_checkpoint(training: tuple[Cluster, str], tmp_path: Path) -> None:
@@ -53,8 +54,11 @@ def test_the_steps_go_on_from_the_last_checkpoint(training: tuple[Cluster, str],
     log = tmp_path / "log"
     with log.open("w") as sink:
         process = subprocess.Popen(as_analyst(cluster, TRAIN.replace("SCRIPT", script)), stdout=sink)
-        saved = as_analyst(cluster, "hdfs dfs -ls -R lost || true")
-        first = until(lambda: re.search(r"ckpt-([1-9]\d*)\.index", run(*saved)), 900, "a checkpoint must be written")
+        # The list of checkpoints is written last: what it does not name yet is none.
+        saved = as_analyst(cluster, "hdfs dfs -cat 'lost/*/checkpoint' || true")
+        first = until(
+            lambda: re.search(r'path: "\S*ckpt-([1-9]\d*)"', run(*saved)), 900, "a checkpoint must be written"
+        )
         hosts = containers(cluster)
         (master,) = (host for name, host in hosts.items() if name.endswith("_000001"))
         lost = next(host for host in sorted(hosts.values()) if host != master)
