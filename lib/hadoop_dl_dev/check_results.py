@@ -37,12 +37,15 @@ def count_junit(path: Path) -> Count:
     return count
 
 
-def causes(log: Path, matches: int = 8, after: int = 3, width: int = 400) -> list[str]:
-    """Find the lines of a log that say why its step failed, each with what follows it; if none does, its last lines."""
+def causes(log: Path, matches: int = 8, after: int = 3, alone: int = 30, width: int = 400) -> list[str]:
+    """Find the lines of a log that say why its step failed, each with what follows it; if none does, its last lines.
+
+    alone: how many lines follow the only one: a result of Ansible has its words (msg, stderr) about 20 lines below its first line.
+    """
     plain = (MARGIN.sub("", line).rstrip() for line in log.read_text(errors="replace").splitlines())
     text = [line for line in plain if line]
     hits = [number for number, line in enumerate(text) if CAUSE.match(line)][-matches:] or [len(text) - 8]
     numbers = sorted(
-        {n for number in hits for n in range(max(number, 0), number + 1 + (after if len(hits) > 1 else 8))}
+        {n for number in hits for n in range(max(number, 0), number + 1 + (after if len(hits) > 1 else alone))}
     )
     return [text[number][:width] for number in numbers if number < len(text)]

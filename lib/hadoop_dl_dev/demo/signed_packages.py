@@ -57,8 +57,9 @@ def index(repository: Path, home: Path) -> None:
 def sign(repository: Path, home: Path) -> None:
     gpg = ("--define", f"_gpg_name {KEY_NAME}", "--define", "__gpg /usr/bin/gpg")
     packages = sorted(map(str, repository.glob("*.rpm")))
-    run("rpmsign", *gpg, "--addsign", *packages, env={**os.environ, "GNUPGHOME": str(home)})
-    run("gpgconf", "--homedir", str(home), "--kill", "gpg-agent")
+    with only_one(home.with_name(f"{home.name}.lock")):  # others sign with the same agent, which ends here
+        run("rpmsign", *gpg, "--addsign", *packages, env={**os.environ, "GNUPGHOME": str(home)})
+        run("gpgconf", "--homedir", str(home), "--kill", "gpg-agent")
 
 
 def write_keys(repository: Path, home: Path) -> None:
