@@ -24,6 +24,8 @@ def test_the_run_after_a_killed_one_completes_the_host(cluster, bare, moments):
             time.sleep(0.3)  # now it writes
         finally:
             cluster.kill(process)
+        # The step that had begun ends by itself. The next run waits 30 s for it, then refuses; on a busy machine TensorFlow takes longer.
+        cluster.wait("data2", "flock --nonblock /opt/deeplearning/.lock true", 300)
         host = cluster.host("data2")
         assert not host.file("/opt/deeplearning/current").exists, "nothing half-made is ever active"
         assert cluster.run("data2", "find /opt/deeplearning/envs -name sealed.json") == ""
