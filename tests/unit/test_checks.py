@@ -1,10 +1,12 @@
 """The runner behind `make test`: what it counts, what it stops, what it cleans up."""
 
+import json
 from pathlib import Path
 
+import ansible_programs
 import pytest
 
-from hadoop_dl_dev import check_steps, checks
+from hadoop_dl_dev import check_results, check_steps, checks
 from hadoop_dl_dev.check_steps import Step
 from hadoop_dl_dev.checks import Runner
 
@@ -98,3 +100,14 @@ def test_what_is_slow_is_in_the_long_layer_only():
     assert set(check_steps.LONG_SCENARIOS) <= long
     assert quick & long == set(check_steps.TWO_TIERS)
     assert quick | long >= set(check_steps.scenarios(check_steps.REPO))
+
+
+def test_the_words_of_a_failed_command_are_among_the_causes(tmp_path):
+    command = {"argv": ["bash", "-c", "echo the reason >&2; exit 3"]}
+    play = {"hosts": "localhost", "connection": "local", "gather_facts": False}
+    play["vars"] = {"ansible_python_interpreter": "{{ ansible_playbook_python }}"}
+    play["tasks"] = [{"ansible.builtin.command": command, "changed_when": False, "loop": ["one"]}]
+    (tmp_path / "play.yml").write_text(json.dumps([play]), encoding="utf-8")
+    completed = ansible_programs.run("ansible-playbook", "-i", "localhost,", tmp_path / "play.yml")
+    (tmp_path / "log").write_text(completed.stdout, encoding="utf-8")
+    assert "stderr: the reason" in check_results.causes(tmp_path / "log"), completed
