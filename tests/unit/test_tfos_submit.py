@@ -277,7 +277,7 @@ def test_what_is_left_of_a_nodes_earlier_port_is_no_node(monkeypatch: pytest.Mon
 
 
 def test_other_applications_are_a_reason_to_wait() -> None:
-    assert "1 other application is running" in shortage(node("data1", 0), running=1)
+    assert "\n  1 other application is running" in shortage(node("data1", 0), running=1), "each step has its line"
 
 
 def test_of_long_logs_the_ends_are_kept() -> None:

@@ -62,7 +62,8 @@ def shortage(options, application, nodes, running):
         lines.append("YARN has no node at all.")
     if diagnostics(application):
         lines.append("YARN says: " + diagnostics(application))
-    lines.append("What to do: " + " ".join(remedies(options, nodes, running, executor_count)))
+    lines.append("What to do:")
+    lines.extend("  " + step for step in remedies(options, nodes, running, executor_count))
     return "\n".join(lines)
 
 
