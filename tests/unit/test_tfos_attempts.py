@@ -17,6 +17,12 @@ LOST = (
 )
 OWN = "Traceback (most recent call last):\n  File x\nKeyError: mine"
 PEER = "tensorflow.python.framework.errors_impl.UnavailableError: Collective ops is aborted by: Socket closed"
+# TensorFlowOnSpark 1.4.2 with TensorFlow 1 on the demo, whose data3 was killed: the last line comes from a thread of its own and says no reason.
+SLAVE = """\
+26/11/30 11:04:34 ERROR cluster.YarnScheduler: Lost executor 1 on data3: Slave lost
+26/11/30 11:04:34 WARN scheduler.TaskSetManager: Lost task 0.0 in stage 1.0 (TID 4, data3, executor 1): ExecutorLostFailure (executor 1 exited caused by one of the running tasks) Reason: Slave lost
+26/11/30 11:04:34 ERROR scheduler.TaskSetManager: Task 0 in stage 1.0 failed 1 times; aborting job
+2026-11-30 11:04:34,928 ERROR (Thread-3-1844) Exception in TF background thread"""
 # Its settings are kept as 1, 2, ...; the first ones end as `fails` says.
 SPARK_SUBMIT = """
 cd {tmp}; number=$(($(ls | grep -c '^attempt') + 1)); cat "$2" > attempt$number
@@ -49,6 +55,7 @@ def test_a_job_that_lost_an_executor_is_submitted_again(host: SimpleNamespace) -
         (LOST, [], 1),
         (OWN, ["--attempts", "3"], 1),
         (f"{OWN}\n{LOST}", ["--attempts", "3"], 1),
+        (SLAVE, ["--attempts", "2"], 2),
         (f"24/11/24 00:15:28 ERROR Executor: {PEER}", ["--attempts", "3"], 1),  # all hosts are there
         (f"24/11/24 00:15:28 ERROR Executor: {PEER}\n{LOST}", ["--attempts", "2"], 2),
     ],
