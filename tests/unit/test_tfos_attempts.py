@@ -23,6 +23,19 @@ SLAVE = """\
 26/11/30 11:04:34 WARN scheduler.TaskSetManager: Lost task 0.0 in stage 1.0 (TID 4, data3, executor 1): ExecutorLostFailure (executor 1 exited caused by one of the running tasks) Reason: Slave lost
 26/11/30 11:04:34 ERROR scheduler.TaskSetManager: Task 0 in stage 1.0 failed 1 times; aborting job
 2026-11-30 11:04:34,928 ERROR (Thread-3-1844) Exception in TF background thread"""
+# Another run: YARN had ended the application before the script went on.
+STOPPED = (
+    SLAVE
+    + """
+26/11/30 11:04:34 ERROR cluster.YarnClientSchedulerBackend: YARN application has exited unexpectedly with state SUCCEEDED! Check the YARN application logs for more details.
+26/11/30 11:04:34 ERROR cluster.YarnSchedulerBackend$YarnSchedulerEndpoint: Sending RequestExecutors(0,0,Map(),Set()) to AM was unsuccessful
+java.io.IOException: Failed to send RPC RPC 8948730040542318860 to /172.30.133.231:35860: java.nio.channels.ClosedChannelException
+26/11/30 11:04:34 ERROR util.Utils: Uncaught exception in thread YARN application state monitor
+Traceback (most recent call last):
+  File "/home/analyst/digits/train_tf1.py", line 143, in <module>
+py4j.protocol.Py4JJavaError: An error occurred while calling z:org.apache.spark.api.python.PythonRDD.readRDDFromFile.
+: java.lang.IllegalStateException: Cannot call methods on a stopped SparkContext."""
+)
 # Its settings are kept as 1, 2, ...; the first ones end as `fails` says.
 SPARK_SUBMIT = """
 cd {tmp}; number=$(($(ls | grep -c '^attempt') + 1)); cat "$2" > attempt$number
@@ -56,6 +69,7 @@ def test_a_job_that_lost_an_executor_is_submitted_again(host: SimpleNamespace) -
         (OWN, ["--attempts", "3"], 1),
         (f"{OWN}\n{LOST}", ["--attempts", "3"], 1),
         (SLAVE, ["--attempts", "2"], 2),
+        (STOPPED, ["--attempts", "2"], 2),
         (f"24/11/24 00:15:28 ERROR Executor: {PEER}", ["--attempts", "3"], 1),  # all hosts are there
         (f"24/11/24 00:15:28 ERROR Executor: {PEER}\n{LOST}", ["--attempts", "2"], 2),
     ],
