@@ -36,6 +36,11 @@ Traceback (most recent call last):
 py4j.protocol.Py4JJavaError: An error occurred while calling z:org.apache.spark.api.python.PythonRDD.readRDDFromFile.
 : java.lang.IllegalStateException: Cannot call methods on a stopped SparkContext."""
 )
+# A third run.
+NO_ANSWER = """\
+26/11/30 13:00:45 WARN cluster.YarnSchedulerBackend$YarnSchedulerEndpoint: Attempted to get executor loss reason for executor id 2, but got no response. Marking as slave lost.
+java.io.IOException: Connection from /172.30.133.233:53314 closed
+26/11/30 13:00:45 ERROR cluster.YarnScheduler: Lost executor 2 on data2: Slave lost"""
 # Its settings are kept as 1, 2, ...; the first ones end as `fails` says.
 SPARK_SUBMIT = """
 cd {tmp}; number=$(($(ls | grep -c '^attempt') + 1)); cat "$2" > attempt$number
@@ -70,6 +75,7 @@ def test_a_job_that_lost_an_executor_is_submitted_again(host: SimpleNamespace) -
         (f"{OWN}\n{LOST}", ["--attempts", "3"], 1),
         (SLAVE, ["--attempts", "2"], 2),
         (STOPPED, ["--attempts", "2"], 2),
+        (NO_ANSWER, ["--attempts", "2"], 2),
         (f"24/11/24 00:15:28 ERROR Executor: {PEER}", ["--attempts", "3"], 1),  # all hosts are there
         (f"24/11/24 00:15:28 ERROR Executor: {PEER}\n{LOST}", ["--attempts", "2"], 2),
     ],

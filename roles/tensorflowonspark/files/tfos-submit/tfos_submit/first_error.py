@@ -58,11 +58,11 @@ ASIDE = re.compile(
 )
 # What an executor says because another one failed: the reason only if there is no other error.
 CONSEQUENCES = re.compile(
-    r"Connection (?:reset|refused)|Failed to connect to|Broken pipe|EOFError|EOFException|Horovod has been shut down|Job aborted due to|"
+    r"Connection (?:reset|refused|from \S+ closed)|Failed to connect to|Broken pipe|EOFError|EOFException|Horovod has been shut down|Job aborted due to|"
     r"Python worker exited unexpectedly|check for exceptions on other nodes|ExecutorLostFailure|Max number of executor failures|"
     r"Lost executor .*(?:slave lost|worker lost|disassociated|heartbeat|not because of an error)|non-existent executor|waiting for reservations|Uncaught exception in thread|"
     r"User class threw exception|Exception thrown in awaitResult: *$|InterruptedException|processes exited with non-zero status|ClosedChannelException|"
-    r"YARN application has (?:already e|exited)|to AM was unsuccessful|stopped SparkContext|stopped while waiting for backend|Container exited with a non-zero|ExecutorDeadException|FetchFailed|Fail to find loss reason|Py4JNetworkError|exited with +exitCode: -?\d+\W*$|"
+    r"YARN application has (?:already e|exited)|to AM was unsuccessful|stopped SparkContext|stopped while waiting for backend|Container exited with a non-zero|ExecutorDeadException|FetchFailed|Fail to find loss reason|Attempted to get executor loss reason|Py4JNetworkError|exited with +exitCode: -?\d+\W*$|"
     r"[Ee]xit(?:ed with +exit)? ?(?:status|[Cc]ode):? (?:1|5[01])\b|Exception in TF background thread",
     re.IGNORECASE,
 )
