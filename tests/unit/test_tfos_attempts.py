@@ -22,7 +22,8 @@ SLAVE = """\
 26/11/30 11:04:34 ERROR cluster.YarnScheduler: Lost executor 1 on data3: Slave lost
 26/11/30 11:04:34 WARN scheduler.TaskSetManager: Lost task 0.0 in stage 1.0 (TID 4, data3, executor 1): ExecutorLostFailure (executor 1 exited caused by one of the running tasks) Reason: Slave lost
 26/11/30 11:04:34 ERROR scheduler.TaskSetManager: Task 0 in stage 1.0 failed 1 times; aborting job
-2026-11-30 11:04:34,928 ERROR (Thread-3-1844) Exception in TF background thread"""
+2026-11-30 11:04:34,928 ERROR (Thread-3-1844) Exception in TF background thread
+2026-11-30 11:04:38,142 ERROR (MainThread-1844) Exiting Spark application with error status."""
 # Another run: YARN had ended the application before the script went on.
 STOPPED = (
     SLAVE
@@ -38,7 +39,7 @@ py4j.protocol.Py4JJavaError: An error occurred while calling z:org.apache.spark.
 )
 # A third run.
 NO_ANSWER = """\
-26/11/30 13:00:45 WARN cluster.YarnSchedulerBackend$YarnSchedulerEndpoint: Attempted to get executor loss reason for executor id 2, but got no response. Marking as slave lost.
+26/11/30 13:00:45 WARN cluster.YarnSchedulerBackend$YarnSchedulerEndpoint: Attempted to get executor loss reason for executor id 2 at RPC address 172.30.133.232:46350, but got no response. Marking as slave lost.
 java.io.IOException: Connection from /172.30.133.233:53314 closed
 26/11/30 13:00:45 ERROR cluster.YarnScheduler: Lost executor 2 on data2: Slave lost"""
 # Its settings are kept as 1, 2, ...; the first ones end as `fails` says.

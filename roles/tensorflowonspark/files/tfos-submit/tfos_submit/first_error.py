@@ -62,8 +62,9 @@ CONSEQUENCES = re.compile(
     r"Python worker exited unexpectedly|check for exceptions on other nodes|ExecutorLostFailure|Max number of executor failures|"
     r"Lost executor .*(?:slave lost|worker lost|disassociated|heartbeat|not because of an error)|non-existent executor|waiting for reservations|Uncaught exception in thread|"
     r"User class threw exception|Exception thrown in awaitResult: *$|InterruptedException|processes exited with non-zero status|ClosedChannelException|"
-    r"YARN application has (?:already e|exited)|to AM was unsuccessful|stopped SparkContext|stopped while waiting for backend|Container exited with a non-zero|ExecutorDeadException|FetchFailed|Fail to find loss reason|Attempted to get executor loss reason|Py4JNetworkError|exited with +exitCode: -?\d+\W*$|"
-    r"[Ee]xit(?:ed with +exit)? ?(?:status|[Cc]ode):? (?:1|5[01])\b|Exception in TF background thread",
+    r"YARN application has (?:already e|exited)|stopped SparkContext|stopped while waiting for backend|Container exited with a non-zero|ExecutorDeadException|FetchFailed|Fail to find loss reason|Py4JNetworkError|exited with +exitCode: -?\d+\W*$|"
+    r"[Ee]xit(?:ed with +exit)? ?(?:status|[Cc]ode):? (?:1|5[01])\b|Exception in TF background thread|"
+    r"Exiting Spark application with error status|Cannot receive any reply",
     re.IGNORECASE,
 )
 # The reason only if no line begins an error: an exception without its head, as a notebook, TensorFlow 1 or a script prints what it caught.
