@@ -24,6 +24,8 @@ SLAVE = """\
 26/11/30 11:04:34 ERROR scheduler.TaskSetManager: Task 0 in stage 1.0 failed 1 times; aborting job
 2026-11-30 11:04:34,928 ERROR (Thread-3-1844) Exception in TF background thread
 2026-11-30 11:04:38,142 ERROR (MainThread-1844) Exiting Spark application with error status."""
+# Whatever the driver calls an error at once comes from the loss; later Spark has gone on without the executor.
+AFTER = "2026-11-30 {},000 ERROR (MainThread-1844) Training failed: KeyError: mine"
 # Another run: YARN had ended the application before the script went on.
 STOPPED = (
     SLAVE
@@ -77,6 +79,8 @@ def test_a_job_that_lost_an_executor_is_submitted_again(host: SimpleNamespace) -
         (SLAVE, ["--attempts", "2"], 2),
         (STOPPED, ["--attempts", "2"], 2),
         (NO_ANSWER, ["--attempts", "2"], 2),
+        (f"{SLAVE}\n{AFTER.format('11:04:40')}", ["--attempts", "2"], 2),
+        (f"{SLAVE}\n{AFTER.format('11:09:40')}", ["--attempts", "3"], 1),
         (f"24/11/24 00:15:28 ERROR Executor: {PEER}", ["--attempts", "3"], 1),  # all hosts are there
         (f"24/11/24 00:15:28 ERROR Executor: {PEER}\n{LOST}", ["--attempts", "2"], 2),
     ],

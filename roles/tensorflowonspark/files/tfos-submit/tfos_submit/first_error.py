@@ -56,6 +56,11 @@ ASIDE = re.compile(
     r"^(?:\w+\.)*(?:Transport|ChunkFetch|RetryingBlock|OneForOneBlock|NettyRpc|RpcOutbox|Dispatcher|Inbox|ContextCleaner|LiveListenerBus|AsyncEventQueue|"
     r"ShutdownHookManager|MetricsSystem|DFSClient|EventLoggingListener|ScriptBasedMapping|BlockManager)\w*(?::\d+)?\b"
 )
+# Spark has lost an executor: what the same log calls an error in these seconds after it comes from that.
+GONE = re.compile(
+    r"Lost executor .*(?:slave lost|worker lost|disassociated|heartbeat|lost\* node|preempted)", re.IGNORECASE
+)
+AFTERMATH = 10
 # What an executor says because another one failed: the reason only if there is no other error.
 CONSEQUENCES = re.compile(
     r"Connection (?:reset|refused|from \S+ closed)|Failed to connect to|Broken pipe|EOFError|EOFException|Horovod has been shut down|Job aborted due to|"
@@ -63,8 +68,7 @@ CONSEQUENCES = re.compile(
     r"Lost executor .*(?:slave lost|worker lost|disassociated|heartbeat|not because of an error)|non-existent executor|waiting for reservations|Uncaught exception in thread|"
     r"User class threw exception|Exception thrown in awaitResult: *$|InterruptedException|processes exited with non-zero status|ClosedChannelException|"
     r"YARN application has (?:already e|exited)|stopped SparkContext|stopped while waiting for backend|Container exited with a non-zero|ExecutorDeadException|FetchFailed|Fail to find loss reason|Py4JNetworkError|exited with +exitCode: -?\d+\W*$|"
-    r"[Ee]xit(?:ed with +exit)? ?(?:status|[Cc]ode):? (?:1|5[01])\b|Exception in TF background thread|"
-    r"Exiting Spark application with error status|Cannot receive any reply",
+    r"[Ee]xit(?:ed with +exit)? ?(?:status|[Cc]ode):? (?:1|5[01])\b",
     re.IGNORECASE,
 )
 # The reason only if no line begins an error: an exception without its head, as a notebook, TensorFlow 1 or a script prints what it caught.
@@ -213,6 +217,7 @@ def errors_of(container, begins):
     """The errors of one log, in its order."""
     name, host, lines = container
     when, found, number, told = next((clock for clock in map(clock_of, lines) if clock), ""), [], 0, False
+    gone = ""
     while number < len(lines):
         clock = clock_of(lines[number])
         # TensorFlow's clock has no date.
@@ -221,11 +226,20 @@ def errors_of(container, begins):
         end = block_end(lines, number) if words else number + 1
         if words:
             grade = grade_of(words, lines[number], told)
+            if gone and (second_of(when) - second_of(gone)) % 86400 <= AFTERMATH:
+                grade = max(grade, CONSEQUENCE)
+            gone = when if GONE.search(words) else gone
             found.append(Error(when, name, host, words, [words] + lines[number:end], grade))
         told = told or TOLD_TO_END.search(lines[number])
         # What stands below an error belongs to it; below YARN's warning of a kill stands the end of the killed one's log.
         number = end if level_and_words(lines[number])[0] in ("ERROR", "FATAL") else number + 1
     return found
+
+
+def second_of(when):
+    """Of its day."""
+    hours, minutes, seconds = map(int, when[-8:].split(":"))
+    return hours * 3600 + minutes * 60 + seconds
 
 
 def grade_of(words, line, told):
