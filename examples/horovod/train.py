@@ -8,7 +8,7 @@ import argparse
 import images
 
 
-def main(output):
+def main(output, epochs):
     import horovod.tensorflow.keras as hvd
     import tensorflow as tf
 
@@ -32,7 +32,7 @@ def main(output):
         callbacks.append(tf.keras.callbacks.TensorBoard(output + "/events", profile_batch=0))
         callbacks.append(tf.keras.callbacks.ModelCheckpoint(checkpoints + "/epoch-{epoch}", save_weights_only=True))
     verbose = 2 if hvd.rank() == 0 else 0
-    model.fit(*training, batch_size=64, epochs=4, initial_epoch=done, callbacks=callbacks, verbose=verbose)
+    model.fit(*training, batch_size=64, epochs=epochs, initial_epoch=done, callbacks=callbacks, verbose=verbose)
     accuracy = model.evaluate(*held_out, verbose=0)[1]
     print("RESULT process %d of %d accuracy %.3f" % (hvd.rank(), hvd.size(), accuracy))
     if hvd.rank() == 0:
@@ -51,4 +51,6 @@ def save(tf, model, path):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--output", required=True, help="directory for the model and the events")
-    main(parser.parse_args().output)
+    parser.add_argument("--epochs", type=int, default=4, help="times that each image is seen")
+    options = parser.parse_args()
+    main(options.output, options.epochs)

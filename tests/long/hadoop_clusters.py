@@ -13,7 +13,8 @@ from typing import Any
 
 import interpreters
 import yaml
-from demo_commands import play
+from ansible.module_utils.hadoop_dl_host import yarn_cluster
+from demo_commands import play, run
 
 from hadoop_dl_dev.demo import cli, cluster, images, kerberos, nodes, services, tour
 
@@ -53,6 +54,21 @@ def labels(found: cluster.Cluster) -> dict[str, list[str]]:
     services.until("YARN", lambda: services.yarn_problem(found))
     running_nodes = services.get(found, ":8088/ws/v1/cluster/nodes?states=RUNNING")["nodes"]["node"]
     return {node["nodeHostName"]: node.get("nodeLabels", []) for node in running_nodes}
+
+
+def lose_an_executor(found: cluster.Cluster) -> None:
+    """Power off a host on which the running application has an executor, but not its master."""
+
+    def ask(path: str) -> dict[str, Any]:
+        answer: dict[str, Any] = services.get(found, ":8088/ws/v1/cluster" + path)
+        return answer
+
+    (application,) = ask("/apps?states=RUNNING")["apps"]["app"]
+    addresses = yarn_cluster.containers(ask, application["id"])
+    hosts = {name: re.sub(r"^\w+://|:\d+$", "", address) for name, address in addresses}
+    (master,) = (host for name, host in hosts.items() if name.endswith("_000001"))
+    lost = next(host for host in sorted(hosts.values()) if host != master)
+    run("docker", "kill", found.container(lost))
 
 
 def configuration(found: cluster.Cluster) -> dict[str, str]:

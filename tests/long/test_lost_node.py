@@ -4,15 +4,13 @@ import re
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
+import hadoop_clusters
 import pytest
-from ansible.module_utils.hadoop_dl_host import yarn_cluster
 from demo_commands import run
-from hadoop_clusters import of_its_own
 from waiting import until
 
-from hadoop_dl_dev.demo import nodes, services
+from hadoop_dl_dev.demo import nodes
 from hadoop_dl_dev.demo.cluster import Cluster
 
 # On this machine the epochs take minutes. With three data nodes the second attempt has room for an executor on each of two.
@@ -30,23 +28,12 @@ tfos-submit --attempts 3 --executors 2 --per-node 1 --wait 200 --timeout 1800 --
 
 @pytest.fixture(scope="module", params=CLUSTERS)
 def training(request: pytest.FixtureRequest) -> Iterator[tuple[Cluster, str]]:
-    with of_its_own(CLUSTERS[request.param]):
+    with hadoop_clusters.of_its_own(CLUSTERS[request.param]):
         yield CLUSTERS[request.param], request.param
 
 
 def as_analyst(cluster: Cluster, script: str) -> list[str]:
     return ["docker", "exec", cluster.container("edge1"), "su", "-", "analyst", "-c", script]
-
-
-def containers(cluster: Cluster) -> dict[str, str]:
-    """Container of the running application -> its host."""
-
-    def ask(path: str) -> dict[str, Any]:
-        return services.get(cluster, ":8088/ws/v1/cluster" + path)
-
-    (application,) = ask("/apps?states=RUNNING")["apps"]["app"]
-    addresses = yarn_cluster.containers(ask, application["id"])
-    return {name: re.sub(r"^\w+://|:\d+$", "", address) for name, address in addresses}
 
 
 def test_the_steps_go_on_from_the_last_checkpoint(training: tuple[Cluster, str], tmp_path: Path) -> None:
@@ -59,10 +46,7 @@ def test_the_steps_go_on_from_the_last_checkpoint(training: tuple[Cluster, str],
         first = until(
             lambda: re.search(r'path: "\S*ckpt-([1-9]\d*)"', run(*saved)), 900, "a checkpoint must be written"
         )
-        hosts = containers(cluster)
-        (master,) = (host for name, host in hosts.items() if name.endswith("_000001"))
-        lost = next(host for host in sorted(hosts.values()) if host != master)
-        run("docker", "kill", cluster.container(lost))
+        hadoop_clusters.lose_an_executor(cluster)
         assert process.wait(3000) == 0, log.read_text()
     text = log.read_text()
     assert "attempt 1 of 3 was lost, so the job is submitted again: " in text

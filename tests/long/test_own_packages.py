@@ -4,18 +4,20 @@ The packages are those that pip chose from PyPI with the stack's constraints (ow
 """
 
 import re
+import subprocess
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
 import hadoop_clusters
 import pytest
+from waiting import until
 
 from hadoop_dl_dev.demo import artifacts, build_site, images, kerberos, nodes
 from hadoop_dl_dev.demo.cluster import Cluster
 from hadoop_dl_dev.demo.shell import output
 
-CLUSTER = Cluster("tf2.15-cpu-py3-el9", name="own-packages", kerberos=True)
+CLUSTER = Cluster("tf2.15-cpu-py3-el9", name="own-packages", kerberos=True, data_nodes=3)
 EDGE, HOME = CLUSTER.container("edge1"), "/home/analyst"
 EXAMPLES = images.REPOSITORY / "examples"
 FAILS = """
@@ -113,3 +115,24 @@ def test_resnet50_is_measured_on_two_executors_and_the_columns_add_up():
     assert sum(parts) == pytest.approx(float(cells["step"]), abs=0.003)  # each is rounded
     assert float(cells["images/s"]) == pytest.approx(4 / float(cells["step"]), rel=0.05)
     assert "none, so this says nothing about GPUs" in text
+
+
+def test_horovod_goes_on_from_the_last_epoch_after_a_lost_host(tmp_path: Path) -> None:
+    log, output_directory = tmp_path / "log", "hdfs://master1:8020/user/analyst/lost"
+    submit = "tfos-submit --attempts 3 --executors 2 --per-node 1 --wait 200 --timeout 1800 --venv ~/hvd"
+    train = f"--files train.py --py-files images.py launch.py train.py --epochs 60 --output {output_directory}"
+    with log.open("w", encoding="utf-8") as sink:
+        job = f"exec 2>&1; cd horovod; {submit} {train}"
+        process = subprocess.Popen(["docker", "exec", EDGE, "su", "-", "analyst", "-c", job], stdout=sink)
+        saved = "hdfs dfs -cat lost/checkpoints/checkpoint || true"
+        first = until(lambda: re.search(r'path: "epoch-(\d+)"', analyst(saved)), 900, "a checkpoint must be written")
+        hadoop_clusters.lose_an_executor(CLUSTER)
+        assert process.wait(2400) == 0, log.read_text()
+    text = log.read_text(encoding="utf-8")
+    assert "attempt 1 of 3 was lost, so the job is submitted again: " in text
+    assert len(results(text)) == 2, text
+    application = re.findall(r"application_\d+_\d+", text)[-1]
+    begin = re.findall(r"begins after epoch (\d+)", analyst(f"tfos-submit logs {application}"))
+    assert len(begin) == 2, "both processes"
+    assert begin[0] == begin[1]
+    assert int(begin[0]) >= int(first[1])
