@@ -10,7 +10,7 @@ import pytest
 from demo_commands import run
 from waiting import until
 
-from hadoop_dl_dev.demo import nodes
+from hadoop_dl_dev.demo import nodes, services
 from hadoop_dl_dev.demo.cluster import Cluster
 
 # On this machine the epochs take minutes. With three data nodes the second attempt has room for an executor on each of two.
@@ -51,7 +51,8 @@ def test_the_steps_go_on_from_the_last_checkpoint(training: tuple[Cluster, str],
     text = log.read_text()
     assert "attempt 1 of 3 was lost, so the job is submitted again: " in text
     assert 'RESULT {"accuracy": 0.9' in text
-    application = re.findall(r"application_\d+_\d+", text)[-1]
-    logs = nodes.execute(*as_analyst(cluster, f"tfos-submit logs {application} 2>&1")[2:])
+    applications = services.get(cluster, ":8088/ws/v1/cluster/apps?user=analyst")["apps"]["app"]
+    last = max(application["id"] for application in applications)  # Spark 3.0 prints none
+    logs = nodes.execute(*as_analyst(cluster, f"tfos-submit logs {last} 2>&1")[2:])
     begin = re.findall(r"begins after \S*?(?:step |ckpt-)(\d+)", logs)
     assert int(begin[0]) >= int(first[1]), logs
