@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 from loopback import Quiet, served
 from other_processes import wait_until
+from resource_manager import collected
 from tfos_host import app, parsed, settings, start, submit
-from tfos_submit import outcome
+from tfos_submit import hints, outcome
 from tfos_submit.job import Job
 
 LOST = (
@@ -44,6 +45,17 @@ NO_ANSWER = """\
 26/11/30 13:00:45 WARN cluster.YarnSchedulerBackend$YarnSchedulerEndpoint: Attempted to get executor loss reason for executor id 2 at RPC address 172.30.133.232:46350, but got no response. Marking as slave lost.
 java.io.IOException: Connection from /172.30.133.233:53314 closed
 26/11/30 13:00:45 ERROR cluster.YarnScheduler: Lost executor 2 on data2: Slave lost"""
+# Spark 3.1 and later say it in other words (ExecutorLossReason.scala).
+PROCESS = SLAVE.replace("Slave lost", "Executor Process Lost")
+# Spark's log of a host that the ResourceManager, before it misses it, chose for the application's master: bigdata8 was down (a user's note on
+# NoRouteToHostException, with Spark's head of 3.0).
+LAUNCH = """\
+26/11/30 11:04:34 ERROR spark.SparkContext: Error initializing SparkContext.
+org.apache.spark.SparkException: Application application_1504508652498_2831 failed 1 times due to Error launching appattempt_1504508652498_2831_000001. Got exception: java.net.NoRouteToHostException: No Route to Host from bigdata2/192.168.37.22 to bigdata8:45454 failed on socket timeout exception: java.net.NoRouteToHostException: No route to host; For more details see: http://wiki.apache.org/hadoop/NoRouteToHost"""
+# Spark 1 may report first that it lost the executor (raster-foundry/raster-foundry#246), and then why (YarnAllocator.scala).
+MEMORY = """\
+15/10/26 16:13:40 ERROR cluster.YarnClusterScheduler: Lost executor 4 on data2: remote Rpc client disassociated
+15/10/26 16:13:42 WARN yarn.YarnAllocator: Container killed by YARN for exceeding memory limits. 5.5 GB of 5.5 GB physical memory used. Consider boosting spark.yarn.executor.memoryOverhead."""
 # Its settings are kept as 1, 2, ...; the first ones end as `fails` says.
 SPARK_SUBMIT = """
 cd {tmp}; number=$(($(ls | grep -c '^attempt') + 1)); cat "$2" > attempt$number
@@ -79,6 +91,9 @@ def test_a_job_that_lost_an_executor_is_submitted_again(host: SimpleNamespace) -
         (SLAVE, ["--attempts", "2"], 2),
         (STOPPED, ["--attempts", "2"], 2),
         (NO_ANSWER, ["--attempts", "2"], 2),
+        (PROCESS, ["--attempts", "2"], 2),
+        (LAUNCH, ["--attempts", "2"], 2),
+        (MEMORY, ["--attempts", "3"], 1),
         (f"{SLAVE}\n{AFTER.format('11:04:40')}", ["--attempts", "2"], 2),
         (f"{SLAVE}\n{AFTER.format('11:09:40')}", ["--attempts", "3"], 1),
         (f"24/11/24 00:15:28 ERROR Executor: {PEER}", ["--attempts", "3"], 1),  # all hosts are there
@@ -100,6 +115,16 @@ def test_ctrl_c_ends_the_second_attempt_and_the_job(host: SimpleNamespace) -> No
     process.send_signal(signal.SIGINT)
     assert process.wait(30) == outcome.INTERRUPTED
     assert not (host.tmp / "attempt3").exists()
+
+
+@pytest.mark.parametrize(("clock", "is_lost"), [("11:04:34", True), ("11:04:30", False), ("11:09:40", False)])
+def test_in_cluster_mode_the_script_has_a_log_of_its_own_beside_sparks(clock: str, is_lost: bool) -> None:
+    """PythonRunner gives both streams of the script to the master's standard output."""
+    spark, script = SLAVE.splitlines()[:3], AFTER.format(clock)
+    master = ("container_1_0001_01_000001", "data1")
+    logs = [(*master, "stderr", "\n".join(spark)), (*master, "stdout", script)]
+    for files in (logs, logs[::-1]):
+        assert bool(hints.lost("", "", collected(*files), str)) is is_lost
 
 
 def test_a_job_without_yarn_has_one_attempt(host: SimpleNamespace) -> None:

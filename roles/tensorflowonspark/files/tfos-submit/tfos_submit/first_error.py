@@ -56,16 +56,17 @@ ASIDE = re.compile(
     r"^(?:\w+\.)*(?:Transport|ChunkFetch|RetryingBlock|OneForOneBlock|NettyRpc|RpcOutbox|Dispatcher|Inbox|ContextCleaner|LiveListenerBus|AsyncEventQueue|"
     r"ShutdownHookManager|MetricsSystem|DFSClient|EventLoggingListener|ScriptBasedMapping|BlockManager)\w*(?::\d+)?\b"
 )
-# Spark has lost an executor: what the same log calls an error in these seconds after it comes from that.
+# Spark has lost an executor: what the same process calls an error in these seconds after it comes from that.
 GONE = re.compile(
-    r"Lost executor .*(?:slave lost|worker lost|disassociated|heartbeat|lost\* node|preempted)", re.IGNORECASE
+    r"Lost executor .*(?:slave lost|worker lost|process lost|executor decommission|disassociated|heartbeat|lost\* node|preempted)",
+    re.IGNORECASE,
 )
 AFTERMATH = 10
 # What an executor says because another one failed: the reason only if there is no other error.
 CONSEQUENCES = re.compile(
     r"Connection (?:reset|refused|from \S+ closed)|Failed to connect to|Broken pipe|EOFError|EOFException|Horovod has been shut down|Job aborted due to|"
     r"Python worker exited unexpectedly|check for exceptions on other nodes|ExecutorLostFailure|Max number of executor failures|"
-    r"Lost executor .*(?:slave lost|worker lost|disassociated|heartbeat|not because of an error)|non-existent executor|waiting for reservations|Uncaught exception in thread|"
+    r"Lost executor .*(?:slave lost|worker lost|process lost|executor decommission|disassociated|heartbeat|not because of an error)|non-existent executor|waiting for reservations|Uncaught exception in thread|"
     r"User class threw exception|Exception thrown in awaitResult: *$|InterruptedException|processes exited with non-zero status|ClosedChannelException|"
     r"YARN application has (?:already e|exited)|stopped SparkContext|stopped while waiting for backend|Container exited with a non-zero|ExecutorDeadException|FetchFailed|Fail to find loss reason|Py4JNetworkError|exited with +exitCode: -?\d+\W*$|"
     r"[Ee]xit(?:ed with +exit)? ?(?:status|[Cc]ode):? (?:1|5[01])\b",
@@ -138,7 +139,7 @@ def errors(text, anything=True, known=None):
 
 def of_logs(logs, begins):
     """The errors of all logs. begins: what a line has to say that begins one."""
-    found = [error for container in logs for error in errors_of(container, begins)]
+    found = [error for container in logs for error in errors_of(container, begins, losses_beside(container, logs))]
     # Spark prints a kill up to three times, only the last time with the executor's host.
     losses = [error.words for error in found if "Lost executor" in error.words]
     return [
@@ -213,11 +214,17 @@ def containers(text):
     ]
 
 
-def errors_of(container, begins):
-    """The errors of one log, in its order."""
+def losses_beside(container, logs):
+    """When the other logs of a container have lost executors: of a master in cluster mode, Spark's is one and the script's another."""
+    others = [lines for name, _, lines in logs if name == container[0] and lines is not container[2]]
+    return [clock_of(line) for lines in others for line in lines if GONE.search(line) and clock_of(line)]
+
+
+def errors_of(container, begins, losses):
+    """The errors of one log, in its order. losses: when its process lost executors, as its other logs have it."""
     name, host, lines = container
     when, found, number, told = next((clock for clock in map(clock_of, lines) if clock), ""), [], 0, False
-    gone = ""
+    gone = list(losses)
     while number < len(lines):
         clock = clock_of(lines[number])
         # TensorFlow's clock has no date.
@@ -226,9 +233,10 @@ def errors_of(container, begins):
         end = block_end(lines, number) if words else number + 1
         if words:
             grade = grade_of(words, lines[number], told)
-            if gone and (second_of(when) - second_of(gone)) % 86400 <= AFTERMATH:
+            is_late = when and any((second_of(when) - second_of(loss)) % 86400 <= AFTERMATH for loss in gone)
+            if is_late and not OVERUSE.search(words):  # YARN may name the reason of the loss after it
                 grade = max(grade, CONSEQUENCE)
-            gone = when if GONE.search(words) else gone
+            gone += [when] if when and GONE.search(words) else []
             found.append(Error(when, name, host, words, [words] + lines[number:end], grade))
         told = told or TOLD_TO_END.search(lines[number])
         # What stands below an error belongs to it; below YARN's warning of a kill stands the end of the killed one's log.
