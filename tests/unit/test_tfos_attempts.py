@@ -117,6 +117,27 @@ def test_ctrl_c_ends_the_second_attempt_and_the_job(host: SimpleNamespace) -> No
     assert not (host.tmp / "attempt3").exists()
 
 
+def test_ctrl_c_while_the_logs_of_a_lost_attempt_are_read_ends_the_job(host: SimpleNamespace) -> None:
+    attempts(host, LOST, seconds=2)
+    host.yarn.application = app()
+    (host.tmp / "hadoop/bin/yarn").write_text(
+        f"#!/bin/sh\n[ $1 != logs ] || touch {host.tmp}/reads; sleep 1\n", encoding="utf-8"
+    )
+    process = start(host, "--attempts", "3")
+    wait_until((host.tmp / "reads").exists)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(30) == outcome.INTERRUPTED
+    assert not (host.tmp / "attempt2").exists()
+
+
+def test_a_result_that_the_script_did_not_write_is_its_own_error(host: SimpleNamespace) -> None:
+    host.spark_submit(f"cat fails >&2; touch {host.tmp}/attempt$(ls {host.tmp} | grep -c attempt)")
+    (host.tmp / "fails").write_text(LOST + "\n", encoding="utf-8")
+    completed = submit(host, "--attempts", "3", "--result", "result.json", of_script=("result.json",))
+    assert (completed.code, "was not written" in completed.error) == (outcome.FAILED, True), completed.error
+    assert len(list(host.tmp.glob("attempt*"))) == 1
+
+
 @pytest.mark.parametrize(("clock", "is_lost"), [("11:04:34", True), ("11:04:30", False), ("11:09:40", False)])
 def test_in_cluster_mode_the_script_has_a_log_of_its_own_beside_sparks(clock: str, is_lost: bool) -> None:
     """PythonRunner gives both streams of the script to the master's standard output."""

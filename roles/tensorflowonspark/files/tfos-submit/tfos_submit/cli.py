@@ -15,7 +15,7 @@ from ansible.module_utils.hadoop_dl_host.user_environment import NotReady
 from ansible.module_utils.hadoop_dl_host.yarn_cluster import hadoop_configuration, resource_manager_addresses
 
 from tfos_submit import applications, archive, gpus, grid, installation, labels, spark
-from tfos_submit.job import ENDING, Job
+from tfos_submit.job import Job
 from tfos_submit.login import Login, yarn_user
 from tfos_submit.options import COMMANDS, arguments_parser, command_parser
 from tfos_submit.outcome import FAILED, INTERRUPTED, NOT_READY, OK, say
@@ -60,10 +60,7 @@ def run_here(options, environment, hadoop, own):
 
 def run(options):
     """Run the script, in a job again if that was lost (--attempts); returns the exit status of the last attempt."""
-    handlers = [(number, signal.getsignal(number)) for number in ENDING]
     for attempt in range(1, options.attempts + 1):
-        for number, handler in handlers:  # a job that ends ignores them
-            signal.signal(number, handler)
         again = copy.copy(options)
         again.attempt = attempt
         status, loss = run_once(again)

@@ -93,6 +93,7 @@ class Job(object):
     def run(self):
         """Until the job ends or is ended; returns the exit status."""
         readers = self.start()
+        handlers = [(number, signal.getsignal(number)) for number in ENDING]
         reason = None
         try:
             verdict = self.wait()
@@ -106,6 +107,9 @@ class Job(object):
                 self.end()
             for reader in readers:
                 reader.join(10)
+        if verdict == FAILED:  # nothing of it runs, and another attempt may follow: Ctrl-C counts again
+            for number, handler in handlers:
+                signal.signal(number, handler)
         if not self.logs and self.application and self.reads_logs(verdict):
             self.logs = self.collect()
         if self.in_cluster and verdict in (OK, FAILED):
@@ -207,6 +211,8 @@ class Job(object):
 
     def loss(self):
         """What of the job was lost, if that and no error of the script ended it; else empty."""
+        if self.process.returncode == 0:  # the script succeeded, and did not write --result
+            return ""
         return lost(self.said("stderr"), self.said("stdout"), self.logs, self.lost_hosts)
 
     def lost_hosts(self):
