@@ -1,6 +1,6 @@
 """Whole logs of jobs that failed on the demo cluster: the job, and later `tfos-submit logs`, name cause and next step.
 
-failed_jobs.txt has them as printed. Left out are INFO lines, all but the first frame of a stack, noise of healthy jobs, and the ends of long lines.
+failed_jobs.txt has them as printed. Left out are INFO messages, all but the first frame of a stack, noise of healthy jobs, and the ends of long lines.
 """
 
 import json
