@@ -3,7 +3,8 @@
 earlier_host.json is such a host: a data node with RHEL 7 and two P100 after a run of the version of 22 November 2026 (before
 the layers of lib/hadoop_dl and the role _cuda_package), which planned nothing more for it. Its environment, seal, receipts
 and records were written by that version's modules, plan and roles; the wheels are small ones, and the lock is theirs. The
-name of the environment is the real one of that stack's lock. Of the scripts that activate it, sh's alone is there.
+name of the environment is the real one of that stack's lock. Of the scripts that activate it, sh's alone is there. Files without a
+mode have 644, and all without a time that of the run.
 """
 
 import base64
@@ -28,6 +29,7 @@ from hadoop_dl.plan import model as plan_model
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 EARLIER: dict[str, Any] = json.loads(Path(__file__).with_name("earlier_host.json").read_text(encoding="utf-8"))
+TIME = 1795365926
 STACK = EARLIER["variables"]["deeplearning_request"]
 ENVIRONMENT = EARLIER["environments"][f"{STACK}/2.7"]["environment"]
 
@@ -40,13 +42,13 @@ def root(tmp_path: Path) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
         if "link" in entry:
             path.symlink_to(entry["link"])
-        elif "time" not in entry:
+        elif "directory" in entry:
             path.mkdir()
             continue
         else:
             path.write_bytes(base64.b64decode(entry["base64"]) if "base64" in entry else entry["text"].encode())
-            path.chmod(int(entry["mode"], 8))
-        os.utime(path, (entry["time"], entry["time"]), follow_symlinks=False)
+            path.chmod(int(entry.get("mode", "644"), 8))
+        os.utime(path, (entry.get("time", TIME),) * 2, follow_symlinks=False)
     for directory, _, _ in os.walk(tmp_path):
         Path(directory).chmod(0o755)
     return tmp_path
