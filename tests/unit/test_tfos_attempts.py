@@ -45,6 +45,14 @@ NO_ANSWER = """\
 26/11/30 13:00:45 WARN cluster.YarnSchedulerBackend$YarnSchedulerEndpoint: Attempted to get executor loss reason for executor id 2 at RPC address 172.30.133.232:46350, but got no response. Marking as slave lost.
 java.io.IOException: Connection from /172.30.133.233:53314 closed
 26/11/30 13:00:45 ERROR cluster.YarnScheduler: Lost executor 2 on data2: Slave lost"""
+# A fourth run.
+NO_REPLY = """\
+26/11/30 17:19:16 WARN cluster.YarnSchedulerBackend$YarnSchedulerEndpoint: Attempted to get executor loss reason for executor id 1 at RPC address 172.30.133.231:55638, but got no response. Marking as slave lost.
+org.apache.spark.rpc.RpcTimeoutException: Cannot receive any reply from null in 120 seconds. This timeout is controlled by spark.rpc.askTimeout
+\tat org.apache.spark.rpc.RpcTimeout.org$apache$spark$rpc$RpcTimeout$$createRpcTimeoutException(RpcTimeout.scala:47)
+Caused by: java.util.concurrent.TimeoutException: Cannot receive any reply from null in 120 seconds
+\tat org.apache.spark.rpc.netty.NettyRpcEnv$$anon$1.run(NettyRpcEnv.scala:258)
+26/11/30 17:19:16 ERROR cluster.YarnScheduler: Lost executor 1 on data1: Slave lost"""
 # Spark 3.1 and later say it in other words (ExecutorLossReason.scala).
 PROCESS = SLAVE.replace("Slave lost", "Executor Process Lost")
 # Spark's log of a host that the ResourceManager, before it misses it, chose for the application's master: bigdata8 was down (a user's note on
@@ -91,6 +99,7 @@ def test_a_job_that_lost_an_executor_is_submitted_again(host: SimpleNamespace) -
         (SLAVE, ["--attempts", "2"], 2),
         (STOPPED, ["--attempts", "2"], 2),
         (NO_ANSWER, ["--attempts", "2"], 2),
+        (NO_REPLY, ["--attempts", "2"], 2),
         (PROCESS, ["--attempts", "2"], 2),
         (LAUNCH, ["--attempts", "2"], 2),
         (MEMORY, ["--attempts", "3"], 1),

@@ -58,7 +58,7 @@ ASIDE = re.compile(
 )
 # Spark has lost an executor: what the same process calls an error in these seconds after it comes from that.
 GONE = re.compile(
-    r"Lost executor .*(?:slave lost|worker lost|process lost|executor decommission|disassociated|heartbeat|lost\* node|preempted)",
+    r"(?:Lost executor|executor loss reason) .*(?:slave lost|worker lost|process lost|executor decommission|disassociated|heartbeat|lost\* node|preempted)",
     re.IGNORECASE,
 )
 AFTERMATH = 10
@@ -66,7 +66,7 @@ AFTERMATH = 10
 CONSEQUENCES = re.compile(
     r"Connection (?:reset|refused|from \S+ closed)|Failed to connect to|Broken pipe|EOFError|EOFException|Horovod has been shut down|Job aborted due to|"
     r"Python worker exited unexpectedly|check for exceptions on other nodes|ExecutorLostFailure|Max number of executor failures|"
-    r"Lost executor .*(?:slave lost|worker lost|process lost|executor decommission|disassociated|heartbeat|not because of an error)|non-existent executor|waiting for reservations|Uncaught exception in thread|"
+    r"(?:Lost executor|executor loss reason) .*(?:slave lost|worker lost|process lost|executor decommission|disassociated|heartbeat|not because of an error)|non-existent executor|waiting for reservations|Uncaught exception in thread|"
     r"User class threw exception|Exception thrown in awaitResult: *$|InterruptedException|processes exited with non-zero status|ClosedChannelException|"
     r"YARN application has (?:already e|exited)|stopped SparkContext|stopped while waiting for backend|Container exited with a non-zero|ExecutorDeadException|FetchFailed|Fail to find loss reason|Py4JNetworkError|exited with +exitCode: -?\d+\W*$|"
     r"[Ee]xit(?:ed with +exit)? ?(?:status|[Cc]ode):? (?:1|5[01])\b",
@@ -236,8 +236,8 @@ def errors_of(container, begins, losses):
             is_late = when and any((second_of(when) - second_of(loss)) % 86400 <= AFTERMATH for loss in gone)
             if is_late and not OVERUSE.search(words):  # YARN may name the reason of the loss after it
                 grade = max(grade, CONSEQUENCE)
-            gone += [when] if when and GONE.search(words) else []
             found.append(Error(when, name, host, words, [words] + lines[number:end], grade))
+        gone += [when] if when and GONE.search(lines[number]) else []
         told = told or TOLD_TO_END.search(lines[number])
         # What stands below an error belongs to it; below YARN's warning of a kill stands the end of the killed one's log.
         number = end if level_and_words(lines[number])[0] in ("ERROR", "FATAL") else number + 1
