@@ -348,6 +348,22 @@ def test_the_drivers_output_and_the_result_come_from_the_collected_logs(host: Si
     assert settings(host)["spark.driver.memoryOverhead"] == "2048m"
 
 
+def test_the_logs_of_a_failed_job_are_those_of_all_its_hosts(host: SimpleNamespace) -> None:
+    """Each NodeManager collects by itself: that of the application's master was first on the demo's three."""
+    master = (DRIVER_CONTAINER, "data2", "stderr", OF_THE_DRIVER)
+    for name, files in (
+        ("first", (master,)),
+        ("then", (master, ("container_1_0001_01_000002", "data1", "stderr", LATE))),
+    ):
+        (host.tmp / name).write_text(collected(*files), encoding="utf-8")
+    yarn = f"#!/bin/sh\ncd {host.tmp}\ncat first\nmv then first 2>/dev/null\ntrue\n"
+    executable(host.tmp / "hadoop/bin/yarn", yarn)
+    host.yarn.application = app("FINISHED", -1)
+    host.spark_submit("sleep 1; exit 1")
+    completed = submit(host)
+    assert "the first error: container_1_0001_01_000002 on data1" in completed.error, completed.error
+
+
 def test_a_result_that_nobody_wrote_is_a_failure(host: SimpleNamespace) -> None:
     completed = cluster_run(host, collected((DRIVER_CONTAINER, "data2", "stdout", "")), "--result", "out.json")
     assert completed.code == outcome.FAILED

@@ -111,7 +111,7 @@ class Job(object):
             for number, handler in handlers:
                 signal.signal(number, handler)
         if not self.logs and self.application and self.reads_logs(verdict):
-            self.logs = self.collect()
+            self.logs = self.collect(verdict)
         if self.in_cluster and verdict in (OK, FAILED):
             write(driver_file(self.logs, "stdout") or "")
         if verdict in (FAILED, TOO_LONG):
@@ -189,10 +189,11 @@ class Job(object):
     def reads_logs(self, verdict):
         return verdict in (FAILED, TOO_LONG) or (verdict == OK and self.in_cluster)
 
-    def collect(self):
-        """The containers' logs, in cluster mode with the driver's."""
+    def collect(self, verdict):
+        """The containers' logs, in cluster mode with the driver's; of a job that failed those of all hosts."""
         pattern = r"(?m)^Container: \S+_000001 " if self.in_cluster else r"LogType"
-        return collected_logs(self.yarn, self.application["id"], self.options.poll * 2, pattern)
+        count = 0 if verdict == OK else self.options.executors + 1
+        return collected_logs(self.yarn, self.application["id"], self.options.poll * 2, pattern, count)
 
     def fetch_result(self):
         """Whether the file that the script had to write is here; in cluster mode YARN collected it with the logs."""

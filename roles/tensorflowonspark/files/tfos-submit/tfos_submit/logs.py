@@ -69,13 +69,19 @@ def live_logs(manager, application):
     return "\n".join(sorted(texts))
 
 
-def collected_logs(yarn, application, pause, needed=r"LogType"):
-    """What `yarn logs` prints; the collection takes a few seconds after the end. needed: a pattern that shows it is complete."""
-    logs = ""
+def collected_logs(yarn, application, pause, needed=r"LogType", containers=0):
+    """What `yarn logs` prints; each host collects in the seconds after the end.
+
+    needed: a pattern that must be in it. containers: so many have logs once all hosts have collected; of a lost host none come, so fewer count when
+    no more came in one pause.
+    """
+    logs, count = "", 0
     for last in (False,) * 5 + (True,):
         logs = yarn.logs(application, quietly=not last)
-        if re.search(needed, logs):
+        found = len(set(re.findall(r"(?m)^Container: (\S+) on ", logs)))
+        if re.search(needed, logs) and (found >= containers or found == count):
             return logs
+        count = found
         time.sleep(pause)
     return logs if "LogType" in logs else ""
 
