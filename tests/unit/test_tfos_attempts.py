@@ -53,6 +53,15 @@ org.apache.spark.rpc.RpcTimeoutException: Cannot receive any reply from null in 
 Caused by: java.util.concurrent.TimeoutException: Cannot receive any reply from null in 120 seconds
 \tat org.apache.spark.rpc.netty.NettyRpcEnv$$anon$1.run(NettyRpcEnv.scala:258)
 26/11/30 17:19:16 ERROR cluster.YarnScheduler: Lost executor 1 on data1: Slave lost"""
+# The driver of Horovod 0.28.1 on Spark 3.5.8 on the demo, whose data3 was powered off.
+HOROVOD = """\
+  File "/home/analyst/hvd/lib/python3.11/site-packages/horovod/spark/runner.py", line 142, in run_spark
+    result = procs.mapPartitionsWithIndex(mapper).collect()
+py4j.protocol.Py4JJavaError: An error occurred while calling z:org.apache.spark.api.python.PythonRDD.collectAndServe.
+: org.apache.spark.SparkException: Job 0 cancelled part of cancelled job group horovod.spark.run.0
+RuntimeError: Horovod detected that one or more processes exited with non-zero status, thus causing the job to be terminated. The first process to do so was:
+26/11/30 17:32:09 WARN YarnSchedulerBackend$YarnSchedulerEndpoint: Attempted to get executor loss reason for executor id 2 at RPC address 172.30.159.231:33826, but got no response. Marking as agent lost.
+java.io.IOException: Connection from /172.30.159.232:35994 closed"""
 # Spark 3.1 and later say it in other words (ExecutorLossReason.scala).
 PROCESS = SLAVE.replace("Slave lost", "Executor Process Lost")
 # Spark's log of a host that the ResourceManager, before it misses it, chose for the application's master: bigdata8 was down (a user's note on
@@ -100,6 +109,7 @@ def test_a_job_that_lost_an_executor_is_submitted_again(host: SimpleNamespace) -
         (STOPPED, ["--attempts", "2"], 2),
         (NO_ANSWER, ["--attempts", "2"], 2),
         (NO_REPLY, ["--attempts", "2"], 2),
+        (HOROVOD, ["--attempts", "3"], 1),  # all hosts are there
         (PROCESS, ["--attempts", "2"], 2),
         (LAUNCH, ["--attempts", "2"], 2),
         (MEMORY, ["--attempts", "3"], 1),
@@ -190,9 +200,10 @@ def test_a_host_is_lost_if_yarn_says_so_or_it_alone_is_silent(
         assert job.lost_hosts() == gone
 
 
-def test_the_hosts_are_those_of_the_job_once_all_executors_run(host: SimpleNamespace) -> None:
-    """The surviving worker says only that another one ended, and data2 is no longer YARN's."""
-    attempts(host, f"24/11/24 00:15:28 ERROR Executor: {PEER}", failures=1, seconds=2)
+@pytest.mark.parametrize("fails", [f"24/11/24 00:15:28 ERROR Executor: {PEER}", HOROVOD])
+def test_the_hosts_are_those_of_the_job_once_all_executors_run(host: SimpleNamespace, fails: str) -> None:
+    """The surviving worker, or Horovod's driver, says only that another process ended, and data2 is no longer YARN's."""
+    attempts(host, fails, failures=1, seconds=2)
     host.yarn.application, answer = app(containers=3), host.yarn.answer
     host.yarn.nodes = [{"nodeHostName": "data2", "state": "LOST"}]
 

@@ -58,7 +58,7 @@ ASIDE = re.compile(
 )
 # Spark has lost an executor: what the same process calls an error in these seconds after it comes from that.
 GONE = re.compile(
-    r"(?:Lost executor|executor loss reason) .*(?:slave lost|worker lost|process lost|executor decommission|disassociated|heartbeat|lost\* node|preempted)",
+    r"(?:Lost executor|executor loss reason) .*(?:slave lost|worker lost|agent lost|process lost|executor decommission|disassociated|heartbeat|lost\* node|preempted)",
     re.IGNORECASE,
 )
 AFTERMATH = 10
@@ -66,8 +66,8 @@ AFTERMATH = 10
 CONSEQUENCES = re.compile(
     r"Connection (?:reset|refused|from \S+ closed)|Failed to connect to|Broken pipe|EOFError|EOFException|Horovod has been shut down|Job aborted due to|"
     r"Python worker exited unexpectedly|check for exceptions on other nodes|ExecutorLostFailure|Max number of executor failures|"
-    r"(?:Lost executor|executor loss reason) .*(?:slave lost|worker lost|process lost|executor decommission|disassociated|heartbeat|not because of an error)|non-existent executor|waiting for reservations|Uncaught exception in thread|"
-    r"User class threw exception|Exception thrown in awaitResult: *$|InterruptedException|processes exited with non-zero status|ClosedChannelException|"
+    r"(?:Lost executor|executor loss reason) .*(?:slave lost|worker lost|agent lost|process lost|executor decommission|disassociated|heartbeat|not because of an error)|non-existent executor|waiting for reservations|Uncaught exception in thread|"
+    r"User class threw exception|Exception thrown in awaitResult: *$|InterruptedException|processes exited with non-zero status|cancelled part of cancelled job group|ClosedChannelException|"
     r"YARN application has (?:already e|exited)|stopped SparkContext|stopped while waiting for backend|Container exited with a non-zero|ExecutorDeadException|FetchFailed|Fail to find loss reason|Py4JNetworkError|exited with +exitCode: -?\d+\W*$|"
     r"[Ee]xit(?:ed with +exit)? ?(?:status|[Cc]ode):? (?:1|5[01])\b",
     re.IGNORECASE,
