@@ -99,6 +99,21 @@ def test_what_a_real_namenode_answers_is_read(version, moment, change, monkeypat
         name_nodes.health({"dfs.namenode.http-address": "nn1:9870"})
 
 
+def test_a_dead_datanode_in_maintenance_counts_as_silent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """HDFS does not count its replicas as lacking, although they may be the others of a block (HdfsDataNodeAdminGuide)."""
+
+    def fetch(url: str) -> str:
+        beans = RECORDED["3.3.6"]["whole"]["beans"]
+        state = {**beans[0], "NumInMaintenanceDeadDataNodes": 1}
+        return json.dumps({"beans": beans[2:] if "NameNodeInfo" in url else [state, beans[1]]})
+
+    monkeypatch.setattr(yarn_cluster, "fetch", fetch)
+    health = name_nodes.health({"dfs.namenode.http-address": "nn1:9870"})
+    assert (health["live"], health["silent"]) == (4, 1)
+    answer = hdfs_health.read({"daemons": ["DataNode"], "hdfs": health, "silent": ""})
+    assert "1 of 4 DataNodes do not report" in str(hdfs_health.problem(answer, 0, 0))
+
+
 def test_which_datanode_is_that_of_this_host():
     assert name_nodes.is_local("127.0.0.1:9866")
     assert name_nodes.is_local("[::1]:9866")

@@ -31,6 +31,8 @@ PROGRAMS = (b"java", b"jsvc", b"jsvc.exec")
 EVERYWHERE = ("", "0.0.0.0", "[::]")  # noqa: S104 (a NameNode's setting)
 COUNTS = {"missing": "NumberOfMissingBlocks", "corrupt": "CorruptBlocks", "under_replicated": "UnderReplicatedBlocks"}
 STALE = "dfs.namenode.stale.datanode.interval"
+# HDFS keeps the replicas of such a DataNode in its count, so a block of which it has one is not under-replicated. Since 2.9; nothing before.
+AWAY = "NumInMaintenanceDeadDataNodes"
 QUERY = "/jmx?qry=Hadoop:service=NameNode,name="
 # FSNamesystem and FSNamesystemState; the number of stale DataNodes there is up to five minutes old, so each one's last contact is read.
 BEANS = ("FSNamesystem*", "NameNodeInfo")
@@ -83,7 +85,7 @@ def addresses(configuration):
 
 
 def health(configuration):
-    """The numbers of COUNTS for the whole of HDFS, whether a part is in safe mode, and how many DataNodes are live and were silent for stale_after seconds.
+    """The numbers of COUNTS for the whole of HDFS, whether a part is in safe mode, and how many DataNodes are live or in maintenance, and were silent for stale_after seconds.
 
     own_reports: whether that of this host is none of these; None if the NameNode knows none with an address of this host.
     """
@@ -95,8 +97,8 @@ def health(configuration):
         for name, key in COUNTS.items():
             total[name] += values[key]
         total["safe_mode"] = total["safe_mode"] or values["FSState"] != "Operational"
-        total["live"] += len(contacts)
-        total["silent"] += sum(seconds >= stale_after for seconds, _ in contacts)
+        total["live"] += len(contacts) + values.get(AWAY, 0)
+        total["silent"] += sum(seconds >= stale_after for seconds, _ in contacts) + values.get(AWAY, 0)
         own += [seconds < stale_after for seconds, address in contacts if is_local(address)]
     return dict(total, own_reports=all(own) if own else None)
 
@@ -131,7 +133,9 @@ def active(part):
                 continue
             nodes = json.loads(values["LiveNodes"], parse_int=yarn_cluster.whole_number).values()
             contacts = [(node["lastContact"], "%s" % node["xferaddr"]) for node in nodes]
-            numbers = [values[key] for key in COUNTS.values()] + [seconds for seconds, _ in contacts]
+            numbers = (
+                [values[key] for key in COUNTS.values()] + [values.get(AWAY, 0)] + [seconds for seconds, _ in contacts]
+            )
             if "FSState" in values and all(isinstance(number, int) for number in numbers):
                 return values, contacts
             reason = "%s: it has something else where numbers belong" % address
