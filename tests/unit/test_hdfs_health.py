@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import python_files
+import yaml
 from ansible.errors import AnsibleActionFail
 from ansible.module_utils.hadoop_dl_host import name_nodes, yarn_cluster
 from host_modules import PLUGINS
@@ -112,6 +113,15 @@ def test_a_dead_datanode_in_maintenance_counts_as_silent(monkeypatch: pytest.Mon
     assert (health["live"], health["silent"]) == (4, 1)
     answer = hdfs_health.read({"daemons": ["DataNode"], "hdfs": health, "silent": ""})
     assert "1 of 4 DataNodes do not report" in str(hdfs_health.problem(answer, 0, 0))
+
+
+def test_only_a_rollout_in_batches_reboots_several_hosts_together() -> None:
+    """site.yml has no batches, so nothing could check that the hosts which reboot together are of one rack."""
+    playbooks = PLUGINS.parent / "playbooks"
+    for_all = yaml.safe_load((playbooks / "group_vars" / "all.yml").read_text(encoding="utf-8"))
+    assert "nvidia_driver_reboot_batch" not in for_all
+    plays = yaml.safe_load((playbooks / "layers" / "upgrade.yml").read_text(encoding="utf-8"))
+    assert ["nvidia_driver_reboot_batch" in play.get("vars", {}) for play in plays] == [True, True, False]
 
 
 def test_which_datanode_is_that_of_this_host():
