@@ -62,6 +62,20 @@ py4j.protocol.Py4JJavaError: An error occurred while calling z:org.apache.spark.
 RuntimeError: Horovod detected that one or more processes exited with non-zero status, thus causing the job to be terminated. The first process to do so was:
 26/11/30 17:32:09 WARN YarnSchedulerBackend$YarnSchedulerEndpoint: Attempted to get executor loss reason for executor id 2 at RPC address 172.30.159.231:33826, but got no response. Marking as agent lost.
 java.io.IOException: Connection from /172.30.159.232:35994 closed"""
+# The rank on the host that stayed, in another run; most of the stack is left out.
+RANK = """\
+[0]<stderr>:Traceback (most recent call last):
+[0]<stderr>:  File "train.py", line 56, in <module>
+[0]<stderr>:    main(options.output, options.epochs)
+[0]<stderr>:tensorflow.python.framework.errors_impl.UnknownError: Graph execution error:
+[0]<stderr>:
+[0]<stderr>:Detected at node DistributedAdam_Allreduce/cond/HorovodAllreduce_grads_0 defined at (most recent call last):
+[0]<stderr>:  File "<frozen runpy>", line 88, in _run_code
+[0]<stderr>:
+[0]<stderr>:  File "<string>", line 111, in horovod_allreduce
+[0]<stderr>:
+[0]<stderr>:Horovod has been shut down. This was caused by an exception on one of the ranks or an attempt to allreduce, allgather or broadcast a tensor after one of the ranks finished execution.
+[0]<stderr>:\t [[{{node DistributedAdam_Allreduce/cond/HorovodAllreduce_grads_0}}]] [Op:__inference_train_function_2091]"""
 # Spark 3.1 and later say it in other words (ExecutorLossReason.scala).
 PROCESS = SLAVE.replace("Slave lost", "Executor Process Lost")
 # Spark's log of a host that the ResourceManager, before it misses it, chose for the application's master: bigdata8 was down (a user's note on
@@ -110,6 +124,7 @@ def test_a_job_that_lost_an_executor_is_submitted_again(host: SimpleNamespace) -
         (NO_ANSWER, ["--attempts", "2"], 2),
         (NO_REPLY, ["--attempts", "2"], 2),
         (HOROVOD, ["--attempts", "3"], 1),  # all hosts are there
+        (RANK, ["--attempts", "3"], 1),
         (PROCESS, ["--attempts", "2"], 2),
         (LAUNCH, ["--attempts", "2"], 2),
         (MEMORY, ["--attempts", "3"], 1),
@@ -200,7 +215,7 @@ def test_a_host_is_lost_if_yarn_says_so_or_it_alone_is_silent(
         assert job.lost_hosts() == gone
 
 
-@pytest.mark.parametrize("fails", [f"24/11/24 00:15:28 ERROR Executor: {PEER}", HOROVOD])
+@pytest.mark.parametrize("fails", [f"24/11/24 00:15:28 ERROR Executor: {PEER}", HOROVOD, RANK])
 def test_the_hosts_are_those_of_the_job_once_all_executors_run(host: SimpleNamespace, fails: str) -> None:
     """The surviving worker, or Horovod's driver, says only that another process ended, and data2 is no longer YARN's."""
     attempts(host, fails, failures=1, seconds=2)
