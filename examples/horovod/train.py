@@ -51,6 +51,6 @@ def save(tf, model, path):
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--output", required=True, help="directory for the model and the events")
-    parser.add_argument("--epochs", type=int, default=4, help="times that each image is seen")
+    parser.add_argument("--epochs", type=int, default=4, help="how often each image is used")
     options = parser.parse_args()
     main(options.output, options.epochs)

@@ -53,16 +53,28 @@ org.apache.spark.rpc.RpcTimeoutException: Cannot receive any reply from null in 
 Caused by: java.util.concurrent.TimeoutException: Cannot receive any reply from null in 120 seconds
 \tat org.apache.spark.rpc.netty.NettyRpcEnv$$anon$1.run(NettyRpcEnv.scala:258)
 26/11/30 17:19:16 ERROR cluster.YarnScheduler: Lost executor 1 on data1: Slave lost"""
-# The driver of Horovod 0.28.1 on Spark 3.5.8 on the demo, whose data3 was powered off.
+# The driver of Horovod 0.28.1 on Spark 3.5.8 on the demo, whose data3 was powered off; without INFO messages and most frames.
 HOROVOD = """\
+Exception in thread Thread-4 (run_spark):
+Traceback (most recent call last):
   File "/home/analyst/hvd/lib/python3.11/site-packages/horovod/spark/runner.py", line 142, in run_spark
     result = procs.mapPartitionsWithIndex(mapper).collect()
+             ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 py4j.protocol.Py4JJavaError: An error occurred while calling z:org.apache.spark.api.python.PythonRDD.collectAndServe.
 : org.apache.spark.SparkException: Job 0 cancelled part of cancelled job group horovod.spark.run.0
+\tat org.apache.spark.scheduler.DAGScheduler.failJobAndIndependentStages(DAGScheduler.scala:2898)
+
+Traceback (most recent call last):
+  File "/home/analyst/hvd/lib/python3.11/site-packages/horovod/runner/gloo_run.py", line 284, in launch_gloo
+    raise RuntimeError('Horovod detected that one or more processes exited with non-zero '
 RuntimeError: Horovod detected that one or more processes exited with non-zero status, thus causing the job to be terminated. The first process to do so was:
-26/11/30 17:32:09 WARN YarnSchedulerBackend$YarnSchedulerEndpoint: Attempted to get executor loss reason for executor id 2 at RPC address 172.30.159.231:33826, but got no response. Marking as agent lost.
-java.io.IOException: Connection from /172.30.159.232:35994 closed"""
-# The rank on the host that stayed, in another run; most of the stack is left out.
+Process name: 1
+Exit code: None
+
+26/11/30 20:47:28 ERROR TransportResponseHandler: Still have 1 requests outstanding when connection from /172.30.159.231:46602 is closed
+26/11/30 20:47:28 WARN YarnSchedulerBackend$YarnSchedulerEndpoint: Attempted to get executor loss reason for executor id 2 at RPC address 172.30.159.233:36548, but got no response. Marking as agent lost.
+java.io.IOException: Connection from /172.30.159.231:46602 closed"""
+# The rank on the host that stayed, in another run. Of its log the end was seen: the first four lines are as Python and the job's first error had them.
 RANK = """\
 [0]<stderr>:Traceback (most recent call last):
 [0]<stderr>:  File "train.py", line 56, in <module>

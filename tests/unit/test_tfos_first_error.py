@@ -49,6 +49,14 @@ FROM_ONE_LOG = {
         "Caused by: java.io.IOException: MountRootFileSystem can not mkdir /user/x/.sparkStaging",
         "java.io.IOException: MountRootFileSystem can not mkdir",
     ),
+    "a graph's error below its stack": (  # Dimsmary/Ossas_ChatBot#50, shortened
+        'Traceback (most recent call last):\n  File "main.py", line 35, in <module>\n    main()\n'
+        "tensorflow.python.framework.errors_impl.InvalidArgumentError: Graph execution error:\n\n"
+        "Detected at node 'Equal' defined at (most recent call last):\n"
+        '    File "main.py", line 35, in <module>\n      main()\n    File "seq2seq.py", line 79, in train_model\n'
+        "Node: 'Equal'\nIncompatible shapes: [14] vs. [14,50]\n\t [[{{node Equal}}]] [Op:__inference_train_function_10404]",
+        "InvalidArgumentError: Graph execution error: Incompatible shapes: [14] vs. [14,50]",
+    ),
     "a shell": (  # YooJong's GrowthLog
         "[2021-02-02 02:20:46.014]Container exited with a non-zero exit code 127. Error file: prelaunch.err.\n"
         "Last 4096 bytes of stderr :\n/bin/bash: /bin/java: No such file or directory",

@@ -58,15 +58,16 @@ ASIDE = re.compile(
 )
 # Spark has lost an executor: what the same process calls an error in these seconds after it comes from that.
 GONE = re.compile(
-    r"(?:Lost executor|executor loss reason) .*(?:slave lost|worker lost|agent lost|process lost|executor decommission|disassociated|heartbeat|lost\* node|preempted)",
+    r"(?:Lost executor|executor loss reason) .*(?:slave lost|worker lost|agent lost|process lost|executor decommission|disassociated|heartbeat|lost\* node|preempted|not because of an error)",
     re.IGNORECASE,
 )
 AFTERMATH = 10
 # What an executor says because another one failed: the reason only if there is no other error.
 CONSEQUENCES = re.compile(
-    r"Connection (?:reset|refused|from \S+ closed)|Failed to connect to|Broken pipe|EOFError|EOFException|Horovod has been shut down|Job aborted due to|"
+    GONE.pattern
+    + r"|Connection (?:reset|refused|from \S+ closed)|Failed to connect to|Broken pipe|EOFError|EOFException|Horovod has been shut down|Job aborted due to|"
     r"Python worker exited unexpectedly|check for exceptions on other nodes|ExecutorLostFailure|Max number of executor failures|"
-    r"(?:Lost executor|executor loss reason) .*(?:slave lost|worker lost|agent lost|process lost|executor decommission|disassociated|heartbeat|not because of an error)|non-existent executor|waiting for reservations|Uncaught exception in thread|"
+    r"non-existent executor|waiting for reservations|Uncaught exception in thread|"
     r"User class threw exception|Exception thrown in awaitResult: *$|InterruptedException|processes exited with non-zero status|cancelled part of cancelled job group|ClosedChannelException|"
     r"YARN application has (?:already e|exited)|stopped SparkContext|stopped while waiting for backend|Container exited with a non-zero|ExecutorDeadException|FetchFailed|Fail to find loss reason|Py4JNetworkError|exited with +exitCode: -?\d+\W*$|"
     r"[Ee]xit(?:ed with +exit)? ?(?:status|[Cc]ode):? (?:1|5[01])\b",
@@ -353,7 +354,12 @@ def exception_at(lines):
             break
         if line.rstrip().endswith(TRACEBACK):
             return exception_after(lines[index:]) + task_of(line)
-    return with_cause(joined(lines), lines)
+    words = joined(lines)
+    if words.endswith("defined at (most recent call last):"):  # Keras tells the reason below the graph's stack
+        stack = next(index for index, line in enumerate(lines) if line.rstrip().endswith(":") and index)
+        below = [line for line in after_frames(lines[stack + 1 :]) if not line.startswith("Node: ")]
+        words = "%s %s" % (lines[0].strip(), joined(below)) if below[0] else words
+    return with_cause(words, lines)
 
 
 def after_frames(lines):

@@ -78,8 +78,7 @@ def lost(log, output, logs, lost_hosts):
     rows = table()
     text = everything(log, output, logs)
     first = next(iter(errors(text, known=known(rows))), None)
-    # Keras tells the reason of a graph's error below the graph's stack.
-    row = next(filter(None, (explained(rows, line)[0] for line in first.block)), None) if first else None
+    row = explained(rows, first.words)[0] if first else None
     is_own = first and (not row.loss if row else first.grade == REASON)
     candidates = [first] if is_own else of_logs(containers(text), error_at) + ([first] if first else [])
     patterns = [row.pattern for row in rows if row.loss == "yes"]
