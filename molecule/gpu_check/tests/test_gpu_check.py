@@ -51,5 +51,6 @@ def test_the_timer_writes_what_yarn_gets(host):
     assert host.service("deeplearning-gpu-health.timer").is_running
     assert host.service("deeplearning-gpu-health.timer").is_enabled
     answer = host.file("/run/deeplearning-gpu-health")
+    assert host.run(f"timeout 60 sh -c 'until test -s {answer.path}; do sleep 1; done'").succeeded  # 5 to 10 s at first
     assert (answer.user, answer.mode) == ("root", 0o644)
     assert answer.content_string.startswith("NOT ASKED: nvidia-smi is required to ask the GPUs")
