@@ -56,7 +56,7 @@ class ActionModule(HostAction):
         if state == "drainable":
             problem = yarn_nodes.drain_problem(self.host, yarn, early=early)
         elif state == "rebootable":
-            problem = yarn_nodes.reboot_problem(self.host, yarn, early=early)
+            problem = yarn_nodes.reboot_problem(self.host, yarn, 1 + len(self.beside()), early=early)
         elif state == "returnable":
             problem = yarn_nodes.return_problem(self.host, yarn)
         if problem:
@@ -112,7 +112,7 @@ class ActionModule(HostAction):
             "applications": applications,
         }
         arguments["drains"] = self.args["state"] not in ("rebootable", "occupied")
-        beside = [host for host in self.args.get("together") or [] if host != self.host]
+        beside = self.beside()
         if beside:
             hostvars = self.variables["hostvars"]
             arguments["together"] = [name for host in beside for name in yarn_nodes.names_of(host, hostvars[host])]
@@ -120,3 +120,6 @@ class ActionModule(HostAction):
             arguments["record"] = self.args["record"]
         answer = self.ask_again("yarn_manager", PATIENCE, POLL, "YARN continues the requested change", **arguments)
         return yarn_nodes.read(answer["yarn"])
+
+    def beside(self) -> list[str]:
+        return [host for host in self.args.get("together") or [] if host != self.host]

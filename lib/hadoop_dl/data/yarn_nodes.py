@@ -151,11 +151,11 @@ def drain_problem(host: str, yarn: Yarn, *, early: bool = False) -> str | None:
     return together_problem(host, yarn, early=early) or refresh_problem(host, yarn)
 
 
-def reboot_problem(host: str, yarn: Yarn, *, early: bool = False) -> str | None:
-    """Why the host must not reboot at the same time as those beside it. A host without a NodeManager takes none from YARN."""
-    if not any(node.mine for node in yarn.nodes):
+def reboot_problem(host: str, yarn: Yarn, at_once: int, *, early: bool = False) -> str | None:
+    """Why a DataNode's host must not reboot with the others of its batch, `at_once` in all. Alone, one without a NodeManager may."""
+    if at_once == 1 and not any(node.mine for node in yarn.nodes):
         return None
-    at_once = 1 + sum(node.beside for node in yarn.nodes)
+    node_of(host, yarn)  # else its rack is unknown
     if at_once >= REPLICAS and yarn.racks < 2:
         return (
             f"Fewer hosts must reboot together than HDFS has replicas ({REPLICAS}), because the topology has one rack, but {host} would with "
