@@ -3,17 +3,16 @@
 
 from __future__ import absolute_import, division, print_function
 
-DOCUMENTATION = r"""
-module: bazel_info
-short_description: Read the versions of bazel below a directory, the package, and the tools of a bootstrap
-description:
-  - Answers with one mapping, C(bazel_info). Reads only, and therefore runs in check mode.
-options:
-  root: {description: Directory of the versions; C(bazel) in the user's home when empty, type: str, default: ""}
-  package: {description: Also ask rpm for this package, type: str, default: ""}
-  tools: {description: Also look for what a bootstrap requires, type: bool, default: false}
-  environment: {description: "Variables of the bootstrap; a parameter, because they may be secret", type: dict, default: {}}
-"""
+DOCUMENTATION = r"""{
+"module": "bazel_info",
+"short_description": "Read the versions of bazel below a directory, the package, and the tools of a bootstrap",
+"description": ["Answers with one mapping, C(bazel_info). Reads only, and therefore runs in check mode."],
+"options": {
+  "root": {"description": "Directory of the versions; C(bazel) in the user's home when empty", "type": "str", "default": ""},
+  "package": {"description": "Also ask rpm for this package", "type": "str", "default": ""},
+  "tools": {"description": "Also look for what a bootstrap requires", "type": "bool", "default": false},
+  "environment": {"description": "Variables of the bootstrap; a parameter, because they may be secret", "type": "dict", "default": {}, "no_log": true}
+}}"""
 
 RETURN = r"""
 bazel_info: {description: What was read, type: dict, returned: always}
@@ -25,7 +24,7 @@ import pwd
 import re
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.hadoop_dl_host import bazel_versions, command_results, processes
+from ansible.module_utils.hadoop_dl_host import bazel_versions, command_results, documented, processes
 from ansible.module_utils.hadoop_dl_host.processes import which
 
 PROGRAMS = ("bash", "zip", "unzip", "which")
@@ -72,15 +71,7 @@ def link_target(path):
 
 
 def main():
-    module = AnsibleModule(
-        argument_spec={
-            "root": {"type": "str", "default": ""},
-            "package": {"type": "str", "default": ""},
-            "tools": {"type": "bool", "default": False},
-            "environment": {"type": "dict", "default": {}, "no_log": True},
-        },
-        supports_check_mode=True,
-    )
+    module = AnsibleModule(argument_spec=documented.options(DOCUMENTATION), supports_check_mode=True)
     params = module.params
     command_results.use_environment(module)
     user = pwd.getpwuid(os.geteuid())

@@ -3,23 +3,23 @@
 
 from __future__ import absolute_import, division, print_function
 
-DOCUMENTATION = r"""
-module: bazel_program
-short_description: Install one version of bazel below a directory, completely or not at all
-description:
-  - Copies the executable beside its place, checks that it is this version and that the host has its libraries, marks it, and renames.
-  - With C(state=begun) a version that is missing gets a mark alone, so that a run after a killed one knows its package.
-  - With C(state=absent) the version is removed if this project installed it. Whatever has no mark is left alone.
-options:
-  root: {description: Directory of the versions, type: path, required: true}
-  version: {description: The version, type: str, required: true}
-  program: {description: "The executable, on the host; required for C(state=present)", type: path}
-  source: {description: Where it came from, type: str}
-  sha256: {description: "The sha256 of the file that the site named, if there was one", type: str, default: ""}
-  package: {description: "The package that this project installs for it, which the mark names in full once it is there", type: str, default: ""}
-  wait: {description: Seconds for another run to end, type: int, default: 600}
-  state: {description: Whether the host must have it, type: str, choices: [present, begun, absent], default: present}
-"""
+DOCUMENTATION = r"""{
+"module": "bazel_program",
+"short_description": "Install one version of bazel below a directory, completely or not at all",
+"description": [
+  "Copies the executable beside its place, checks that it is this version and that the host has its libraries, marks it, and renames.",
+  "With C(state=begun) a version that is missing gets a mark alone, so that a run after a killed one knows its package.",
+  "With C(state=absent) the version is removed if this project installed it. Whatever has no mark is left alone."],
+"options": {
+  "root": {"description": "Directory of the versions", "type": "path", "required": true},
+  "version": {"description": "The version", "type": "str", "required": true},
+  "program": {"description": "The executable, on the host; required for C(state=present)", "type": "path"},
+  "source": {"description": "Where it came from", "type": "str"},
+  "sha256": {"description": "The sha256 of the file that the site named, if there was one", "type": "str", "default": ""},
+  "package": {"description": "The package that this project installs for it, which the mark names in full once it is there", "type": "str", "default": ""},
+  "wait": {"description": "Seconds for another run to end", "type": "int", "default": 600},
+  "state": {"description": "Whether the host must have it", "type": "str", "choices": ["present", "begun", "absent"], "default": "present"}
+}}"""
 
 RETURN = r"""
 path: {description: The executable, type: str, returned: success}
@@ -29,7 +29,14 @@ import os
 import shutil
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.hadoop_dl_host import atomic_files, bazel_versions, disk_space, processes, replaced_directory
+from ansible.module_utils.hadoop_dl_host import (
+    atomic_files,
+    bazel_versions,
+    disk_space,
+    documented,
+    processes,
+    replaced_directory,
+)
 from ansible.module_utils.hadoop_dl_host.host_lock import HostLock, HostLocked, unless_checking
 
 
@@ -104,16 +111,7 @@ def install(params, place, checking):
 
 def main():
     module = AnsibleModule(
-        argument_spec={
-            "root": {"type": "path", "required": True},
-            "version": {"type": "str", "required": True},
-            "program": {"type": "path"},
-            "source": {"type": "str"},
-            "sha256": {"type": "str", "default": ""},
-            "package": {"type": "str", "default": ""},
-            "wait": {"type": "int", "default": 600},
-            "state": {"type": "str", "choices": ["present", "begun", "absent"], "default": "present"},
-        },
+        argument_spec=documented.options(DOCUMENTATION),
         required_if=[("state", "present", ["program", "source"])],
         supports_check_mode=True,
     )

@@ -3,20 +3,20 @@
 
 from __future__ import absolute_import, division, print_function
 
-DOCUMENTATION = r"""
-module: cdsw_service
-short_description: Restart Cloudera Data Science Workbench, and wait until C(cdsw status) is satisfied
-description:
-  - An unhealthy CDSW is an answer (C(healthy) and C(reason)), not a failure, so that the role can go back.
-  - On the master C(cdsw restart). On a worker C(cdsw reset) and C(cdsw join) up to 1.5, later C(cdsw stop) and C(cdsw join).
-options:
-  action: {description: What to do, type: str, choices: [status, restart], default: status}
-  role: {description: The host's role in CDSW, type: str, choices: [master, worker], default: master}
-  release: {description: CDSW's release, type: str, required: true}
-  timeout: {description: Seconds until CDSW must be ready, type: int, default: 600}
-  root: {description: The directory of this project, type: path, default: /opt/deeplearning}
-  wait: {description: Seconds for another run to end, type: int, default: 600}
-"""
+DOCUMENTATION = r"""{
+"module": "cdsw_service",
+"short_description": "Restart Cloudera Data Science Workbench, and wait until C(cdsw status) is satisfied",
+"description": [
+  "An unhealthy CDSW is an answer (C(healthy) and C(reason)), not a failure, so that the role can go back.",
+  "On the master C(cdsw restart). On a worker C(cdsw reset) and C(cdsw join) up to 1.5, later C(cdsw stop) and C(cdsw join)."],
+"options": {
+  "action": {"description": "What to do", "type": "str", "choices": ["status", "restart"], "default": "status"},
+  "role": {"description": "The host's role in CDSW", "type": "str", "choices": ["master", "worker"], "default": "master"},
+  "release": {"description": "CDSW's release", "type": "str", "required": true},
+  "timeout": {"description": "Seconds until CDSW must be ready", "type": "int", "default": 600},
+  "root": {"description": "The directory of this project", "type": "path", "default": "/opt/deeplearning"},
+  "wait": {"description": "Seconds for another run to end", "type": "int", "default": 600}
+}}"""
 
 RETURN = r"""
 healthy: {description: Whether CDSW is ready; of a worker whether it joined, type: bool, returned: always}
@@ -30,7 +30,7 @@ import platform
 import time
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.hadoop_dl_host import cdsw_settings, processes
+from ansible.module_utils.hadoop_dl_host import cdsw_settings, documented, processes
 from ansible.module_utils.hadoop_dl_host.host_lock import HostLock, HostLocked
 from ansible.module_utils.hadoop_dl_host.host_system import version_key
 
@@ -70,17 +70,7 @@ def restart(path, params, lock):
 
 
 def main():
-    module = AnsibleModule(
-        argument_spec={
-            "action": {"type": "str", "choices": ["status", "restart"], "default": "status"},
-            "role": {"type": "str", "choices": ["master", "worker"], "default": "master"},
-            "release": {"type": "str", "required": True},
-            "timeout": {"type": "int", "default": 600},
-            "root": {"type": "path", "default": "/opt/deeplearning"},
-            "wait": {"type": "int", "default": 600},
-        },
-        supports_check_mode=True,
-    )
+    module = AnsibleModule(argument_spec=documented.options(DOCUMENTATION), supports_check_mode=True)
     params, path = module.params, processes.which("cdsw") or processes.which("cdsw", PLACES)
     node = platform.node()
     restarts = params["action"] == "restart"

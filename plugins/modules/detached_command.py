@@ -3,19 +3,19 @@
 
 from __future__ import absolute_import, division, print_function
 
-DOCUMENTATION = r"""
-module: detached_command
-short_description: Run a program in the background, once, with a record of its end
-description:
-  - C(started) answers at once. A program that was started in this directory before is not started again, so who lost the connection may ask again.
-  - C(asked) tells how far it is. The action plugin of the same name asks until it ends.
-  - Only a recorded status says that it ended. One that was killed with the process that watches it, or by a restart of the host, is C(lost).
-options:
-  directory: {description: Directory of this program alone that only root may write, type: path, required: true}
-  argv: {description: The program and its arguments, type: list, elements: str}
-  timeout: {description: Seconds for the program; then it is ended with its process group, type: int, default: 1800}
-  state: {description: Whether to start it or to ask, type: str, choices: [started, asked], default: started}
-"""
+DOCUMENTATION = r"""{
+"module": "detached_command",
+"short_description": "Run a program in the background, once, with a record of its end",
+"description": [
+  "C(started) answers at once. A program that was started in this directory before is not started again, so who lost the connection may ask again.",
+  "C(asked) tells how far it is. The action plugin of the same name asks until it ends.",
+  "Only a recorded status says that it ended. One that was killed with the process that watches it, or by a restart of the host, is C(lost)."],
+"options": {
+  "directory": {"description": "Directory of this program alone that only root may write", "type": "path", "required": true},
+  "argv": {"description": "The program and its arguments", "type": "list", "elements": "str"},
+  "timeout": {"description": "Seconds for the program; then it is ended with its process group", "type": "int", "default": 1800},
+  "state": {"description": "Whether to start it or to ask", "type": "str", "choices": ["started", "asked"], "default": "started"}
+}}"""
 
 RETURN = r"""
 command_state: {description: "running, ended, lost (no status was recorded), or none", type: str, returned: always}
@@ -27,7 +27,7 @@ import json
 import os
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.hadoop_dl_host import atomic_files, background, environment_tree, processes
+from ansible.module_utils.hadoop_dl_host import atomic_files, background, documented, environment_tree, processes
 from ansible.module_utils.hadoop_dl_host.host_lock import HostLock, is_held
 
 STATUS = "status.json"
@@ -66,12 +66,7 @@ def watch(directory, argv, seconds, sending):
 
 def main():
     module = AnsibleModule(
-        argument_spec={
-            "directory": {"type": "path", "required": True},
-            "argv": {"type": "list", "elements": "str"},
-            "timeout": {"type": "int", "default": 1800},
-            "state": {"type": "str", "choices": ["started", "asked"], "default": "started"},
-        },
+        argument_spec=documented.options(DOCUMENTATION),
         required_if=[("state", "started", ["argv"])],
         supports_check_mode=True,
     )

@@ -3,37 +3,37 @@
 
 from __future__ import absolute_import, division, print_function
 
-DOCUMENTATION = r"""
-module: engine_image
-short_description: Build, test and keep engine images of Cloudera Data Science Workbench
-description:
-  - The tag has a digest of everything that the image is made from, its base included. An image that was built before becomes active again without a build.
-  - An image that cannot be built, or that fails its tests, is removed, and the active one stays the active one.
-options:
-  state: {description: Whether there is an image; absent removes all that this module made, type: str, choices: [present, absent], default: present}
-  socket: {description: Socket of the Docker daemon, type: path, default: /var/run/docker.sock}
-  base: {description: The base image on this host, type: str, default: ""}
-  repository: {description: The image's name without its tag, type: str, default: deeplearning-engine}
-  stack: {description: Name of the stack; the tag begins with it, type: str, default: ""}
-  python: {description: "The engine's Python, such as 3.6", type: str, default: ""}
-  glibc: {description: The oldest glibc for the stack; empty for any, type: str, default: ""}
-  digest: {description: sha256 of what the image is made from besides its base, type: str, default: ""}
-  files: {description: Names and contents (base64) of the files of the build, type: dict, default: {}}
-  questions: {description: What the probe asks in the image, type: dict, default: {}}
-  probe: {description: "The probe, a program for Python 2.7 and 3", type: str, default: ""}
-  megabytes: {description: Size of the packages, type: int, default: 0}
-  largest: {description: Gigabytes that the image may have, type: int, default: 10}
-  mirror_url: {description: Address of the mirror, type: str, default: ""}
-  mirror_ca: {description: CA bundle on this host for a mirror with https; empty for the system's, type: str, default: ""}
-  wheels: {description: "What the mirror has of the stack: project, file, sha256 and size of each", type: list, elements: dict, default: []}
-  install: {description: The command that installs these wheels in the image, type: str, default: ""}
-  network: {description: Network of the build; the installation of the wheels has none, type: str, default: host}
-  archives: {description: Directory for archives of images; empty for none, type: str, default: ""}
-  keep: {description: How many earlier images stay, type: int, default: 2}
-  record: {description: Which image is active, type: path, default: /opt/deeplearning/etc/cdsw_engine.json}
-  timeout: {description: "Seconds for the build, and for the archive", type: int, default: 3600}
-  wait: {description: Seconds for another run to end, type: int, default: 600}
-"""
+DOCUMENTATION = r"""{
+"module": "engine_image",
+"short_description": "Build, test and keep engine images of Cloudera Data Science Workbench",
+"description": [
+  "The tag has a digest of everything that the image is made from, its base included. An image that was built before becomes active again without a build.",
+  "An image that cannot be built, or that fails its tests, is removed, and the active one stays the active one."],
+"options": {
+  "state": {"description": "Whether there is an image; absent removes all that this module made", "type": "str", "choices": ["present", "absent"], "default": "present"},
+  "socket": {"description": "Socket of the Docker daemon", "type": "path", "default": "/var/run/docker.sock"},
+  "base": {"description": "The base image on this host", "type": "str", "default": ""},
+  "repository": {"description": "The image's name without its tag", "type": "str", "default": "deeplearning-engine"},
+  "stack": {"description": "Name of the stack; the tag begins with it", "type": "str", "default": ""},
+  "python": {"description": "The engine's Python, such as 3.6", "type": "str", "default": ""},
+  "glibc": {"description": "The oldest glibc for the stack; empty for any", "type": "str", "default": ""},
+  "digest": {"description": "sha256 of what the image is made from besides its base", "type": "str", "default": ""},
+  "files": {"description": "Names and contents (base64) of the files of the build", "type": "dict", "default": {}},
+  "questions": {"description": "What the probe asks in the image", "type": "dict", "default": {}},
+  "probe": {"description": "The probe, a program for Python 2.7 and 3", "type": "str", "default": ""},
+  "megabytes": {"description": "Size of the packages", "type": "int", "default": 0},
+  "largest": {"description": "Gigabytes that the image may have", "type": "int", "default": 10},
+  "mirror_url": {"description": "Address of the mirror", "type": "str", "default": ""},
+  "mirror_ca": {"description": "CA bundle on this host for a mirror with https; empty for the system's", "type": "str", "default": ""},
+  "wheels": {"description": "What the mirror has of the stack: project, file, sha256 and size of each", "type": "list", "elements": "dict", "default": []},
+  "install": {"description": "The command that installs these wheels in the image", "type": "str", "default": ""},
+  "network": {"description": "Network of the build; the installation of the wheels has none", "type": "str", "default": "host"},
+  "archives": {"description": "Directory for archives of images; empty for none", "type": "str", "default": ""},
+  "keep": {"description": "How many earlier images stay", "type": "int", "default": 2},
+  "record": {"description": "Which image is active", "type": "path", "default": "/opt/deeplearning/etc/cdsw_engine.json"},
+  "timeout": {"description": "Seconds for the build, and for the archive", "type": "int", "default": 3600},
+  "wait": {"description": "Seconds for another run to end", "type": "int", "default": 600}
+}}"""
 
 RETURN = r"""
 image: {description: The active image as repository and tag, type: str, returned: always}
@@ -55,6 +55,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.hadoop_dl_host import (
     atomic_files,
     disk_space,
+    documented,
     engine_docker,
     environment_packages,
     mirror_source,
@@ -340,26 +341,7 @@ def run(module, params, lock):
 
 
 def main():
-    texts = ("base", "stack", "python", "glibc", "digest", "probe", "install", "mirror_url", "mirror_ca", "archives")
-    module = AnsibleModule(
-        argument_spec=dict(
-            {name: {"type": "str", "default": ""} for name in texts},
-            state={"type": "str", "choices": ["present", "absent"], "default": "present"},
-            socket={"type": "path", "default": "/var/run/docker.sock"},
-            repository={"type": "str", "default": "deeplearning-engine"},
-            files={"type": "dict", "default": {}},
-            questions={"type": "dict", "default": {}},
-            wheels={"type": "list", "elements": "dict", "default": []},
-            megabytes={"type": "int", "default": 0},
-            largest={"type": "int", "default": 10},
-            network={"type": "str", "default": "host"},
-            keep={"type": "int", "default": 2},
-            record={"type": "path", "default": "/opt/deeplearning/etc/cdsw_engine.json"},
-            timeout={"type": "int", "default": 3600},
-            wait={"type": "int", "default": 600},
-        ),
-        supports_check_mode=True,
-    )
+    module = AnsibleModule(argument_spec=documented.options(DOCUMENTATION), supports_check_mode=True)
     params = module.params
     try:
         lock = HostLock("engine image", params["wait"], os.path.dirname(os.path.dirname(params["record"])))

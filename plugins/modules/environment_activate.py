@@ -3,36 +3,25 @@
 
 from __future__ import absolute_import, division, print_function
 
-DOCUMENTATION = r"""
-module: environment_activate
-short_description: Switch to a sealed environment, go back, or only check that it is ready
-description:
-  - C(current) is switched with one rename. Switching it back is the rollback, because the client's settings (Spark, Java, Hadoop) of each environment
-    are in C(envs/<environment>.client), and C(etc/) only has links that go through C(current).
-  - Then environments beyond C(keep) are removed, and those that were never active and are not in C(keep_names); never one that a process
-    runs from or an application in YARN names, and none if YARN does not tell.
-  - A switch that fails after C(current) changed goes back itself. C(reverted) goes back if another host failed. Then what was active before is active
-    again, or nothing if nothing was, and the order of activations is as before.
-  - A full disk does not prevent a switch that needs little, because a reserve beside the environments makes room.
-options:
-  root: {description: Directory that contains C(envs) and C(current), type: path, default: /opt/deeplearning}
-  path: {description: The environment's path, type: path, required: true}
-  state:
-    description:
-      - C(ready) only checks that the environment is sealed, that its files are unchanged, and that the switch can be written.
-      - C(cleaned) switches nothing and only removes old ones. C(path) stays, too, whether or not it is active yet.
-    type: str
-    choices: [ready, active, reverted, cleaned]
-    default: active
-  previous: {description: "What C(reverted) goes back to, as the switch answered it. Empty if nothing was active.", type: str, default: ''}
-  keep:
-    description: How many environments stay besides the current one, of those that were active. Without it, all that are sealed stay.
-    type: int
-  keep_names: {description: Environments that stay all the same, type: list, elements: str, default: []}
-  timeout: {description: Seconds for another run on this host to end, type: int, default: 600}
-  principal: {description: Whose login to a cluster with Kerberos; none without one, type: str, default: ""}
-  keytab: {description: File of this host with its keys, type: str, default: ""}
-"""
+DOCUMENTATION = r"""{
+"module": "environment_activate",
+"short_description": "Switch to a sealed environment, go back, or only check that it is ready",
+"description": [
+  "C(current) is switched with one rename. Switching it back is the rollback, because the client's settings (Spark, Java, Hadoop) of each environment are in C(envs/<environment>.client), and C(etc/) only has links that go through C(current).",
+  "Then environments beyond C(keep) are removed, and those that were never active and are not in C(keep_names); never one that a process runs from or an application in YARN names, and none if YARN does not tell.",
+  "A switch that fails after C(current) changed goes back itself. C(reverted) goes back if another host failed. Then what was active before is active again, or nothing if nothing was, and the order of activations is as before.",
+  "A full disk does not prevent a switch that needs little, because a reserve beside the environments makes room."],
+"options": {
+  "root": {"description": "Directory that contains C(envs) and C(current)", "type": "path", "default": "/opt/deeplearning"},
+  "path": {"description": "The environment's path", "type": "path", "required": true},
+  "state": {"description": ["C(ready) only checks that the environment is sealed, that its files are unchanged, and that the switch can be written.", "C(cleaned) switches nothing and only removes old ones. C(path) stays, too, whether or not it is active yet."], "type": "str", "choices": ["ready", "active", "reverted", "cleaned"], "default": "active"},
+  "previous": {"description": "What C(reverted) goes back to, as the switch answered it. Empty if nothing was active.", "type": "str", "default": ""},
+  "keep": {"description": "How many environments stay besides the current one, of those that were active. Without it, all that are sealed stay.", "type": "int"},
+  "keep_names": {"description": "Environments that stay all the same", "type": "list", "elements": "str", "default": []},
+  "timeout": {"description": "Seconds for another run on this host to end", "type": "int", "default": 600},
+  "principal": {"description": "Whose login to a cluster with Kerberos; none without one", "type": "str", "default": ""},
+  "keytab": {"description": "File of this host with its keys", "type": "str", "default": "", "no_log": false}
+}}"""
 
 EXAMPLES = r"""
 - name: Switch to the environment
@@ -55,6 +44,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.hadoop_dl_host import (
     atomic_files,
     disk_space,
+    documented,
     environment_imports,
     environment_tree,
     own_entries,
@@ -265,20 +255,7 @@ def work(module):
 
 
 def main():
-    module = AnsibleModule(
-        argument_spec={
-            "root": {"type": "path", "default": "/opt/deeplearning"},
-            "path": {"type": "path", "required": True},
-            "state": {"type": "str", "choices": ["ready", "active", "reverted", "cleaned"], "default": "active"},
-            "previous": {"type": "str", "default": ""},
-            "keep": {"type": "int"},
-            "keep_names": {"type": "list", "elements": "str", "default": []},
-            "timeout": {"type": "int", "default": 600},
-            "principal": {"type": "str", "default": ""},
-            "keytab": {"type": "str", "default": "", "no_log": False},  # a path
-        },
-        supports_check_mode=True,
-    )
+    module = AnsibleModule(argument_spec=documented.options(DOCUMENTATION), supports_check_mode=True)
     packages.end_with_result(module, work, module.params["root"])
 
 

@@ -3,16 +3,15 @@
 
 from __future__ import absolute_import, division, print_function
 
-DOCUMENTATION = r"""
-module: environment_check
-short_description: Compare every byte of a sealed environment with what was installed
-description:
-  - Reads every file (about half a minute for 2.6 GB on a disk of 100 MB/s) and compares its sha256 with the list made at the seal; bytecode included. A bit that
-    a disk lost, or a file that was exchanged with its size and time kept, is found only so.
-  - Damage is noted in C(.deeplearning/damaged.json), so that the next C(site.yml) builds the environment again; nothing else is written.
-options:
-  path: {description: The environment's path, type: path, required: true}
-"""
+DOCUMENTATION = r"""{
+"module": "environment_check",
+"short_description": "Compare every byte of a sealed environment with what was installed",
+"description": [
+  "Reads every file (about half a minute for 2.6 GB on a disk of 100 MB/s) and compares its sha256 with the list made at the seal; bytecode included. A bit that a disk lost, or a file that was exchanged with its size and time kept, is found only so.",
+  "Damage is noted in C(.deeplearning/damaged.json), so that the next C(site.yml) builds the environment again; nothing else is written."],
+"options": {
+  "path": {"description": "The environment's path", "type": "path", "required": true}
+}}"""
 
 EXAMPLES = r"""
 - name: Compare every byte of the environment
@@ -25,7 +24,7 @@ added: {description: Files that were added since the seal; they are left alone, 
 """
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.hadoop_dl_host import atomic_files, environment_bytes, environment_tree
+from ansible.module_utils.hadoop_dl_host import atomic_files, documented, environment_bytes, environment_tree
 from ansible.module_utils.hadoop_dl_host import environment_names as names
 from ansible.module_utils.hadoop_dl_host import environment_packages as packages
 from ansible.module_utils.hadoop_dl_host.environment_packages import Refused
@@ -46,7 +45,7 @@ def work(module):
 
 
 def main():
-    module = AnsibleModule(argument_spec={"path": {"type": "path", "required": True}}, supports_check_mode=True)
+    module = AnsibleModule(argument_spec=documented.options(DOCUMENTATION), supports_check_mode=True)
     packages.end_with_result(module, work, module.params["path"])
 
 

@@ -3,14 +3,13 @@
 
 from __future__ import absolute_import, division, print_function
 
-DOCUMENTATION = r"""
-module: environment_contents_info
-short_description: Read the contents of a host's active environment
-description:
-  - Reads the seal and the names of the installed packages, nothing else. A host without an active environment has empty answers.
-options:
-  root: {description: Directory that contains C(envs) and C(current), type: path, default: /opt/deeplearning}
-"""
+DOCUMENTATION = r"""{
+"module": "environment_contents_info",
+"short_description": "Read the contents of a host's active environment",
+"description": ["Reads the seal and the names of the installed packages, nothing else. A host without an active environment has empty answers."],
+"options": {
+  "root": {"description": "Directory that contains C(envs) and C(current)", "type": "path", "default": "/opt/deeplearning"}
+}}"""
 
 EXAMPLES = r"""
 - name: Read what is active
@@ -28,10 +27,10 @@ packages: {description: Version of each package by its canonical name, type: dic
 import os
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.hadoop_dl_host import documented, environment_tree
 from ansible.module_utils.hadoop_dl_host import environment_history as history
 from ansible.module_utils.hadoop_dl_host import environment_names as names
 from ansible.module_utils.hadoop_dl_host import environment_packages as packages
-from ansible.module_utils.hadoop_dl_host import environment_tree
 
 
 def work(module):
@@ -49,9 +48,7 @@ def work(module):
 
 
 def main():
-    module = AnsibleModule(
-        argument_spec={"root": {"type": "path", "default": "/opt/deeplearning"}}, supports_check_mode=True
-    )
+    module = AnsibleModule(argument_spec=documented.options(DOCUMENTATION), supports_check_mode=True)
     packages.end_with_result(module, work, module.params["root"])
 
 

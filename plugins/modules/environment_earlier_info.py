@@ -3,17 +3,17 @@
 
 from __future__ import absolute_import, division, print_function
 
-DOCUMENTATION = r"""
-module: environment_earlier_info
-short_description: Find the environment to which a host can go back
-description:
-  - Without C(to) it is the one that was active before the current one, in the order of activations. It must be sealed, with its files unchanged.
-  - If a run of C(rollback.yml) was killed, C(resumes) is where it was going, as its lock on the host tells, so that the same command ends there, and not where it began.
-  - If there is none, or the host's environments cannot be read, C(problem) says why; that is no failure, so that all hosts can be asked before one changes.
-options:
-  root: {description: Directory that contains C(envs) and C(current), type: path, default: /opt/deeplearning}
-  to: {description: "Name of an environment, or of a stack", type: str, default: ''}
-"""
+DOCUMENTATION = r"""{
+"module": "environment_earlier_info",
+"short_description": "Find the environment to which a host can go back",
+"description": [
+  "Without C(to) it is the one that was active before the current one, in the order of activations. It must be sealed, with its files unchanged.",
+  "If a run of C(rollback.yml) was killed, C(resumes) is where it was going, as its lock on the host tells, so that the same command ends there, and not where it began.",
+  "If there is none, or the host's environments cannot be read, C(problem) says why; that is no failure, so that all hosts can be asked before one changes."],
+"options": {
+  "root": {"description": "Directory that contains C(envs) and C(current)", "type": "path", "default": "/opt/deeplearning"},
+  "to": {"description": "Name of an environment, or of a stack", "type": "str", "default": ""}
+}}"""
 
 EXAMPLES = r"""
 - name: Find the earlier environment
@@ -31,10 +31,10 @@ problem: {description: Why there is none; empty otherwise, type: str, returned: 
 import os
 
 from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.hadoop_dl_host import documented, environment_tree
 from ansible.module_utils.hadoop_dl_host import environment_history as history
 from ansible.module_utils.hadoop_dl_host import environment_names as names
 from ansible.module_utils.hadoop_dl_host import environment_packages as packages
-from ansible.module_utils.hadoop_dl_host import environment_tree
 
 
 def unfinished(root):
@@ -57,13 +57,7 @@ def work(module):
 
 
 def main():
-    module = AnsibleModule(
-        argument_spec={
-            "root": {"type": "path", "default": "/opt/deeplearning"},
-            "to": {"type": "str", "default": ""},
-        },
-        supports_check_mode=True,
-    )
+    module = AnsibleModule(argument_spec=documented.options(DOCUMENTATION), supports_check_mode=True)
     module.exit_json(**work(module))
 
 

@@ -3,19 +3,18 @@
 
 from __future__ import absolute_import, division, print_function
 
-DOCUMENTATION = r"""
-module: environment_records
-short_description: Let receipts and settings that belong to a stack follow the environment
-description:
-  - C(kept) copies the receipts of the components that a stack decides, and their settings in C(etc), into the active environment's state.
-  - C(restored) puts back what was kept for the environment that is active now, if the host still is as those receipts tell. So the next plan has nothing to
-    do for it, and C(gpu-check) asks for this stack's driver. If the host was changed since, receipts stay as they are and the next C(site.yml) runs the roles.
-  - The parts of the GPU layer belong together. Their receipts are restored if all of them hold.
-options:
-  root: {description: "Directory with C(envs), C(current), C(state) and C(etc)", type: path, default: /opt/deeplearning}
-  state: {description: Whether to keep or to restore, type: str, choices: [kept, restored], required: true}
-  timeout: {description: Seconds for another step on the host to end, type: int, default: 60}
-"""
+DOCUMENTATION = r"""{
+"module": "environment_records",
+"short_description": "Let receipts and settings that belong to a stack follow the environment",
+"description": [
+  "C(kept) copies the receipts of the components that a stack decides, and their settings in C(etc), into the active environment's state.",
+  "C(restored) puts back what was kept for the environment that is active now, if the host still is as those receipts tell. So the next plan has nothing to do for it, and C(gpu-check) asks for this stack's driver. If the host was changed since, receipts stay as they are and the next C(site.yml) runs the roles.",
+  "The parts of the GPU layer belong together. Their receipts are restored if all of them hold."],
+"options": {
+  "root": {"description": "Directory with C(envs), C(current), C(state) and C(etc)", "type": "path", "default": "/opt/deeplearning"},
+  "state": {"description": "Whether to keep or to restore", "type": "str", "choices": ["kept", "restored"], "required": true},
+  "timeout": {"description": "Seconds for another step on the host to end", "type": "int", "default": 60}
+}}"""
 
 RETURN = r"""
 components: {description: Components that were kept or restored, type: list, returned: always}
@@ -25,7 +24,7 @@ import hashlib
 import os
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.hadoop_dl_host import atomic_files, disk_space, environment_tree, recorded_files
+from ansible.module_utils.hadoop_dl_host import atomic_files, disk_space, documented, environment_tree, recorded_files
 from ansible.module_utils.hadoop_dl_host import environment_packages as packages
 from ansible.module_utils.hadoop_dl_host.environment_history import current_of
 from ansible.module_utils.hadoop_dl_host.host_lock import HostLock
@@ -114,14 +113,7 @@ def work(module):
 
 
 def main():
-    module = AnsibleModule(
-        argument_spec={
-            "root": {"type": "path", "default": "/opt/deeplearning"},
-            "state": {"type": "str", "choices": ["kept", "restored"], "required": True},
-            "timeout": {"type": "int", "default": 60},
-        },
-        supports_check_mode=True,
-    )
+    module = AnsibleModule(argument_spec=documented.options(DOCUMENTATION), supports_check_mode=True)
     packages.end_with_result(module, work, module.params["root"], "; the environment is active")
 
 

@@ -3,24 +3,21 @@
 
 from __future__ import absolute_import, division, print_function
 
-DOCUMENTATION = r"""
-module: environment_seal
-short_description: Verify and seal an environment
-description:
-  - Verified is that every component of the lock is complete, that every file is one that the verified wheels promised and has its sha256, that there is no other
-    file (bytecode of a promised source excepted), and that the imports work, each in a process of its own, as a user number that no account has and
-    without a network (hadoop_dl_host/sandbox_cell.py), because nobody here knows who built the wheels.
-  - Then the sha256 of all files is written down, everything is synced to disk, C(.deeplearning/sealed.json) is written, and the environment's path points to the
-    tree. Nothing becomes active; that is C(environment_activate).
-  - A tree that fails is not used; the next run builds another one.
-options:
-  path: {description: The environment's path; a link to its tree, type: path, required: true}
-  stack: {description: Name of the stack, type: str, required: true}
-  digest: {description: The environment's digest, type: str, required: true}
-  lock: {description: The whole lock, type: str, required: true}
-  imports: {description: Python modules that must be importable, type: list, elements: str, required: true}
-  timeout: {description: Seconds for one import and for another run on this host to end, type: int, default: 600}
-"""
+DOCUMENTATION = r"""{
+"module": "environment_seal",
+"short_description": "Verify and seal an environment",
+"description": [
+  "Verified is that every component of the lock is complete, that every file is one that the verified wheels promised and has its sha256, that there is no other file (bytecode of a promised source excepted), and that the imports work, each in a process of its own, as a user number that no account has and without a network (hadoop_dl_host/sandbox_cell.py), because nobody here knows who built the wheels.",
+  "Then the sha256 of all files is written down, everything is synced to disk, C(.deeplearning/sealed.json) is written, and the environment's path points to the tree. Nothing becomes active; that is C(environment_activate).",
+  "A tree that fails is not used; the next run builds another one."],
+"options": {
+  "path": {"description": "The environment's path; a link to its tree", "type": "path", "required": true},
+  "stack": {"description": "Name of the stack", "type": "str", "required": true},
+  "digest": {"description": "The environment's digest", "type": "str", "required": true},
+  "lock": {"description": "The whole lock", "type": "str", "required": true},
+  "imports": {"description": "Python modules that must be importable", "type": "list", "elements": "str", "required": true},
+  "timeout": {"description": "Seconds for one import and for another run on this host to end", "type": "int", "default": 600}
+}}"""
 
 EXAMPLES = r"""
 - name: Verify and seal the environment
@@ -50,6 +47,7 @@ import signal
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.hadoop_dl_host import (
     atomic_files,
+    documented,
     environment_bytes,
     environment_imports,
     environment_tree,
@@ -255,17 +253,7 @@ def difference(problem):
 
 
 def main():
-    module = AnsibleModule(
-        argument_spec={
-            "path": {"type": "path", "required": True},
-            "stack": {"type": "str", "required": True},
-            "digest": {"type": "str", "required": True},
-            "lock": {"type": "str", "required": True},
-            "imports": {"type": "list", "elements": "str", "required": True},
-            "timeout": {"type": "int", "default": 600},
-        },
-        supports_check_mode=True,
-    )
+    module = AnsibleModule(argument_spec=documented.options(DOCUMENTATION), supports_check_mode=True)
     packages.end_with_result(module, work, module.params["path"], ". The active environment is unchanged")
 
 

@@ -3,22 +3,22 @@
 
 from __future__ import absolute_import, division, print_function
 
-DOCUMENTATION = r"""
-module: fetch_file
-short_description: Download a file whose sha256 is known
-description:
-  - Unlike C(get_url) it has a limit on the whole download, not on each read, and follows no redirect to another server.
-  - A file that has the sha256 is left alone; one that has another is replaced only by the right bytes.
-options:
-  url: {description: "Address of the file (http, https or file)", type: str, required: true}
-  path: {description: Where it goes; the directory exists and belongs to root, type: path, required: true}
-  sha256: {description: "Its sha256", type: str, required: true}
-  permissions: {description: Mode of the file, type: str, default: "0600"}
-  size: {description: Its size in bytes; 0 if it is not known, type: int, default: 0}
-  timeout: {description: Seconds for the whole download, type: int, default: 3600}
-  ca: {description: CA bundle for https, type: path}
-  use_proxy: {description: Whether the host's proxy is used; never for the site's own mirror, type: bool, default: true}
-"""
+DOCUMENTATION = r"""{
+"module": "fetch_file",
+"short_description": "Download a file whose sha256 is known",
+"description": [
+  "Unlike C(get_url) it has a limit on the whole download, not on each read, and follows no redirect to another server.",
+  "A file that has the sha256 is left alone; one that has another is replaced only by the right bytes."],
+"options": {
+  "url": {"description": "Address of the file (http, https or file)", "type": "str", "required": true},
+  "path": {"description": "Where it goes; the directory exists and belongs to root", "type": "path", "required": true},
+  "sha256": {"description": "Its sha256", "type": "str", "required": true},
+  "permissions": {"description": "Mode of the file", "type": "str", "default": "0600"},
+  "size": {"description": "Its size in bytes; 0 if it is not known", "type": "int", "default": 0},
+  "timeout": {"description": "Seconds for the whole download", "type": "int", "default": 3600},
+  "ca": {"description": "CA bundle for https", "type": "path"},
+  "use_proxy": {"description": "Whether the host's proxy is used; never for the site's own mirror", "type": "bool", "default": true}
+}}"""
 
 RETURN = r"""
 sha256: {description: "The sha256 of what the server delivered, if it is another one", type: str, returned: failure}
@@ -27,23 +27,11 @@ sha256: {description: "The sha256 of what the server delivered, if it is another
 import os
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.hadoop_dl_host import atomic_files, downloads
+from ansible.module_utils.hadoop_dl_host import atomic_files, documented, downloads
 
 
 def main():
-    module = AnsibleModule(
-        argument_spec={
-            "url": {"type": "str", "required": True},
-            "path": {"type": "path", "required": True},
-            "sha256": {"type": "str", "required": True},
-            "permissions": {"type": "str", "default": "0600"},
-            "size": {"type": "int", "default": 0},
-            "timeout": {"type": "int", "default": 3600},
-            "ca": {"type": "path"},
-            "use_proxy": {"type": "bool", "default": True},
-        },
-        supports_check_mode=True,
-    )
+    module = AnsibleModule(argument_spec=documented.options(DOCUMENTATION), supports_check_mode=True)
     params = module.params
     path, mode = params["path"], int(params["permissions"], 8)
     try:

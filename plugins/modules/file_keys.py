@@ -3,28 +3,22 @@
 
 from __future__ import absolute_import, division, print_function
 
-DOCUMENTATION = r"""
-module: file_keys
-short_description: Set keys of XML, cfg, JSON and shell files one by one, with a row in the component's ledger for each
-description:
-  - Everything else in a file stays. A recorded key that is no longer in C(files) gets what was there before, unless somebody changed it since.
-  - A value of the site that differs is refused, and nothing changes. A value that the site already has is accepted and not recorded. To a list of
-    words the word is added (C(hadoop_files.LISTS)); the value of Hadoop's own file is nobody's choice (C(hadoop_files.DEFAULTS)).
-  - With services, a restart is pending from before the change until C(state=restarted), so that a run after a killed one restarts them as well.
-options:
-  component: {description: Whose ledger has the rows, type: str, required: true}
-  files: {description: "Path -> key -> value. A key of a cfg file is KEY or [SECTION] KEY", type: dict, default: {}}
-  services: {description: What must be restarted, type: list, elements: str, default: []}
-  replaces: {description: Whether a differing value of the site is replaced instead of refused, type: bool, default: false}
-  state:
-    description:
-      - C(present) sets the keys. C(previous) restores what the services ran with last. C(restarted) records that they run with the files.
-    type: str
-    choices: [present, previous, restarted]
-    default: present
-  root: {description: Directory of this project, type: path, default: /opt/deeplearning}
-  wait: {description: Seconds for another run to end, type: int, default: 600}
-"""
+DOCUMENTATION = r"""{
+"module": "file_keys",
+"short_description": "Set keys of XML, cfg, JSON and shell files one by one, with a row in the component's ledger for each",
+"description": [
+  "Everything else in a file stays. A recorded key that is no longer in C(files) gets what was there before, unless somebody changed it since.",
+  "A value of the site that differs is refused, and nothing changes. A value that the site already has is accepted and not recorded. To a list of words the word is added (C(hadoop_files.LISTS)); the value of Hadoop's own file is nobody's choice (C(hadoop_files.DEFAULTS)).",
+  "With services, a restart is pending from before the change until C(state=restarted), so that a run after a killed one restarts them as well."],
+"options": {
+  "component": {"description": "Whose ledger has the rows", "type": "str", "required": true},
+  "files": {"description": "Path -> key -> value. A key of a cfg file is KEY or [SECTION] KEY", "type": "dict", "default": {}, "no_log": false},
+  "services": {"description": "What must be restarted", "type": "list", "elements": "str", "default": []},
+  "replaces": {"description": "Whether a differing value of the site is replaced instead of refused", "type": "bool", "default": false},
+  "state": {"description": ["C(present) sets the keys. C(previous) restores what the services ran with last. C(restarted) records that they run with the files."], "type": "str", "choices": ["present", "previous", "restarted"], "default": "present"},
+  "root": {"description": "Directory of this project", "type": "path", "default": "/opt/deeplearning"},
+  "wait": {"description": "Seconds for another run to end", "type": "int", "default": 600}
+}}"""
 
 RETURN = r"""
 restart: {description: Whether services run with other keys than the files have, type: bool, returned: always}
@@ -34,7 +28,7 @@ files: {description: Files that have keys of this component, type: list, returne
 import os
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.hadoop_dl_host import atomic_files
+from ansible.module_utils.hadoop_dl_host import atomic_files, documented
 from ansible.module_utils.hadoop_dl_host.hadoop_files import Unusable
 from ansible.module_utils.hadoop_dl_host.host_lock import HostLock, HostLocked, unless_checking
 from ansible.module_utils.hadoop_dl_host.key_changes import Change, Differs, settled
@@ -104,18 +98,7 @@ def apply(module, params):
 
 
 def main():
-    module = AnsibleModule(
-        argument_spec={
-            "component": {"type": "str", "required": True},
-            "files": {"type": "dict", "default": {}, "no_log": False},  # keys and values of the plan
-            "services": {"type": "list", "elements": "str", "default": []},
-            "replaces": {"type": "bool", "default": False},
-            "state": {"type": "str", "choices": ["present", "previous", "restarted"], "default": "present"},
-            "root": {"type": "path", "default": "/opt/deeplearning"},
-            "wait": {"type": "int", "default": 600},
-        },
-        supports_check_mode=True,
-    )
+    module = AnsibleModule(argument_spec=documented.options(DOCUMENTATION), supports_check_mode=True)
     params = module.params
     try:
         lock = HostLock("keys of files", params["wait"], params["root"])

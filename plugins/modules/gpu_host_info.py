@@ -3,20 +3,14 @@
 
 from __future__ import absolute_import, division, print_function
 
-DOCUMENTATION = r"""
-module: gpu_host_info
-short_description: Read kernels, driver, modules, boot entries and users of the GPUs on a host
-description:
-  - Answers with one mapping, C(gpu_host). Reads only, and therefore runs in check mode.
-options:
-  initramfs:
-    description: Also list the initramfs of every installed kernel (about two seconds for each).
-    type: bool
-    default: false
-  certificate:
-    description: Also read this certificate, in DER, of the key that modules are signed with; what Secure Boot decides is asked with it.
-    type: path
-"""
+DOCUMENTATION = r"""{
+"module": "gpu_host_info",
+"short_description": "Read kernels, driver, modules, boot entries and users of the GPUs on a host",
+"description": ["Answers with one mapping, C(gpu_host). Reads only, and therefore runs in check mode."],
+"options": {
+  "initramfs": {"description": "Also list the initramfs of every installed kernel (about two seconds for each).", "type": "bool", "default": false},
+  "certificate": {"description": "Also read this certificate, in DER, of the key that modules are signed with; what Secure Boot decides is asked with it.", "type": "path"}
+}}"""
 
 RETURN = r"""
 gpu_host: {description: What was read, type: dict, returned: always}
@@ -28,7 +22,7 @@ import os
 import re
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.hadoop_dl_host import host_reader, host_system, processes
+from ansible.module_utils.hadoop_dl_host import documented, host_reader, host_system, processes
 
 LARGEST_CERTIFICATE = 64 * 1024  # bytes
 COMMAND_TIMEOUT = 60  # seconds; one initramfs is listed in two
@@ -350,8 +344,7 @@ def printed(argv):
 
 
 def main():
-    options = {"initramfs": {"type": "bool", "default": False}, "certificate": {"type": "path"}}
-    module = AnsibleModule(argument_spec=options, supports_check_mode=True)
+    module = AnsibleModule(argument_spec=documented.options(DOCUMENTATION), supports_check_mode=True)
     try:
         info = Host().read(module.params["initramfs"], module.params["certificate"])
     except Unusable as problem:

@@ -3,23 +3,22 @@
 
 from __future__ import absolute_import, division, print_function
 
-DOCUMENTATION = r"""
-module: hadoop_client_info
-short_description: Find the Hadoop client, Java and libhdfs of a host
-description:
-  - Reads only. What is given is taken; the rest is looked for in C(places) and C(java_places), in their order.
-options:
-  hadoop_home: {description: Home of the Hadoop client. Empty to look for it, type: str, default: ""}
-  conf_dir: {description: Directory with core-site.xml. Empty to look for it, type: str, default: ""}
-  java_home: {description: Home of the Java to use. Empty to look for it, type: str, default: ""}
-  java_versions: {description: Major versions of Java that fit. Empty for any, type: list, elements: str, default: []}
-  libhdfs: {description: Path of libhdfs.so. Empty to look for it, type: str, default: ""}
-  libjvm: {description: Path of libjvm.so. Empty to look for it, type: str, default: ""}
-  places: {description: "Where distributions keep Hadoop: distribution, home, hdfs_home, native (a list)", type: list, elements: dict, required: true}
-  conf_places: {description: Where distributions keep its configuration, type: list, elements: str, default: []}
-  java_places: {description: Where Java is kept (with wildcards), type: list, elements: str, default: []}
-  linked_home: {description: Directory for links if HADOOP_HDFS_HOME has no lib/native/libhdfs.so, type: str, required: true}
-"""
+DOCUMENTATION = r"""{
+"module": "hadoop_client_info",
+"short_description": "Find the Hadoop client, Java and libhdfs of a host",
+"description": ["Reads only. What is given is taken; the rest is looked for in C(places) and C(java_places), in their order."],
+"options": {
+  "hadoop_home": {"description": "Home of the Hadoop client. Empty to look for it", "type": "str", "default": ""},
+  "conf_dir": {"description": "Directory with core-site.xml. Empty to look for it", "type": "str", "default": ""},
+  "java_home": {"description": "Home of the Java to use. Empty to look for it", "type": "str", "default": ""},
+  "java_versions": {"description": "Major versions of Java that fit. Empty for any", "type": "list", "elements": "str", "default": []},
+  "libhdfs": {"description": "Path of libhdfs.so. Empty to look for it", "type": "str", "default": ""},
+  "libjvm": {"description": "Path of libjvm.so. Empty to look for it", "type": "str", "default": ""},
+  "places": {"description": "Where distributions keep Hadoop: distribution, home, hdfs_home, native (a list)", "type": "list", "elements": "dict", "required": true},
+  "conf_places": {"description": "Where distributions keep its configuration", "type": "list", "elements": "str", "default": []},
+  "java_places": {"description": "Where Java is kept (with wildcards)", "type": "list", "elements": "str", "default": []},
+  "linked_home": {"description": "Directory for links if HADOOP_HDFS_HOME has no lib/native/libhdfs.so", "type": "str", "required": true}
+}}"""
 
 RETURN = r"""
 hadoop: {description: What was found, type: dict, returned: always}
@@ -31,7 +30,7 @@ import os
 import re
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.hadoop_dl_host import hdfs_command, host_system, processes
+from ansible.module_utils.hadoop_dl_host import documented, hdfs_command, host_system, processes
 
 LIBJVM = ("lib/server/libjvm.so", "jre/lib/amd64/server/libjvm.so", "lib/amd64/server/libjvm.so")
 TIMEOUT = 60  # seconds for `hadoop classpath`, which starts a JVM
@@ -201,21 +200,7 @@ def survey(params):
 
 
 def main():
-    module = AnsibleModule(
-        argument_spec={
-            "hadoop_home": {"type": "str", "default": ""},
-            "conf_dir": {"type": "str", "default": ""},
-            "java_home": {"type": "str", "default": ""},
-            "java_versions": {"type": "list", "elements": "str", "default": []},
-            "libhdfs": {"type": "str", "default": ""},
-            "libjvm": {"type": "str", "default": ""},
-            "places": {"type": "list", "elements": "dict", "required": True},
-            "conf_places": {"type": "list", "elements": "str", "default": []},
-            "java_places": {"type": "list", "elements": "str", "default": []},
-            "linked_home": {"type": "str", "required": True},
-        },
-        supports_check_mode=True,
-    )
+    module = AnsibleModule(argument_spec=documented.options(DOCUMENTATION), supports_check_mode=True)
     hadoop, problems = survey(module.params)
     module.exit_json(changed=False, hadoop=hadoop, problems=problems)
 

@@ -3,15 +3,14 @@
 
 from __future__ import absolute_import, division, print_function
 
-DOCUMENTATION = r"""
-module: hadoop_daemons_info
-short_description: Read which of Hadoop's daemons run on a host, and the state of HDFS
-description:
-  - On a cluster with Kerberos the login is the NodeManager's own, if yarn-site.xml names it here and it works.
-options:
-  conf_dir: {description: Directory of Hadoop's configuration, type: path, required: true}
-  hdfs: {description: "Ask the NameNodes: never, if a DataNode runs, or always", type: str, choices: [never, datanode, always], default: datanode}
-"""
+DOCUMENTATION = r"""{
+"module": "hadoop_daemons_info",
+"short_description": "Read which of Hadoop's daemons run on a host, and the state of HDFS",
+"description": ["On a cluster with Kerberos the login is the NodeManager's own, if yarn-site.xml names it here and it works."],
+"options": {
+  "conf_dir": {"description": "Directory of Hadoop's configuration", "type": "path", "required": true},
+  "hdfs": {"description": "Ask the NameNodes: never, if a DataNode runs, or always", "type": "str", "choices": ["never", "datanode", "always"], "default": "datanode"}
+}}"""
 
 RETURN = r"""
 daemons: {description: "Of DataNode, JournalNode, NameNode, ResourceManager, ZooKeeper", type: list, elements: str, returned: always}
@@ -20,7 +19,7 @@ silent: {description: Why HDFS did not answer; empty if it was not asked, type: 
 """
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.hadoop_dl_host import name_nodes, yarn_admin, yarn_cluster
+from ansible.module_utils.hadoop_dl_host import documented, name_nodes, yarn_admin, yarn_cluster
 from ansible.module_utils.hadoop_dl_host.kerberos_login import NoLogin
 
 
@@ -37,13 +36,7 @@ def ask(conf_dir):
 
 
 def main():
-    module = AnsibleModule(
-        argument_spec={
-            "conf_dir": {"type": "path", "required": True},
-            "hdfs": {"type": "str", "choices": ["never", "datanode", "always"], "default": "datanode"},
-        },
-        supports_check_mode=True,
-    )
+    module = AnsibleModule(argument_spec=documented.options(DOCUMENTATION), supports_check_mode=True)
     daemons, health, silent = name_nodes.daemons(), {}, ""
     wanted = module.params["hdfs"]
     if wanted == "always" or wanted == "datanode" and "DataNode" in daemons:

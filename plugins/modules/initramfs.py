@@ -3,15 +3,14 @@
 
 from __future__ import absolute_import, division, print_function
 
-DOCUMENTATION = r"""
-module: initramfs
-short_description: Rebuild the initramfs of the installed kernels that hold a module that must not be there
-description:
-  - The new image is made beside the old one, listed, and only then renamed over it. A full /boot leaves the old one.
-options:
-  forbidden_module: {description: Name of the module that must not be in the image, type: str, default: nouveau}
-  rebuild: {description: Rebuild every image whatever it holds (after the settings were removed), type: bool, default: false}
-"""
+DOCUMENTATION = r"""{
+"module": "initramfs",
+"short_description": "Rebuild the initramfs of the installed kernels that hold a module that must not be there",
+"description": ["The new image is made beside the old one, listed, and only then renamed over it. A full /boot leaves the old one."],
+"options": {
+  "forbidden_module": {"description": "Name of the module that must not be in the image", "type": "str", "default": "nouveau"},
+  "rebuild": {"description": "Rebuild every image whatever it holds (after the settings were removed)", "type": "bool", "default": false}
+}}"""
 
 RETURN = r"""
 rebuilt: {description: Kernels whose image was rebuilt, type: list, returned: always}
@@ -22,7 +21,7 @@ import os
 import re
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.hadoop_dl_host import atomic_files, processes
+from ansible.module_utils.hadoop_dl_host import atomic_files, documented, processes
 
 IMAGE = "/boot/initramfs-%s.img"
 LIMIT = 1800  # seconds for one program; an image takes about a minute
@@ -76,13 +75,7 @@ class Images(object):
 
 
 def main():
-    module = AnsibleModule(
-        argument_spec={
-            "forbidden_module": {"type": "str", "default": "nouveau"},
-            "rebuild": {"type": "bool", "default": False},
-        },
-        supports_check_mode=True,
-    )
+    module = AnsibleModule(argument_spec=documented.options(DOCUMENTATION), supports_check_mode=True)
     images = Images(module)
     releases = [
         release for release in images.installed() if module.params["rebuild"] or images.holds_module(IMAGE % release)

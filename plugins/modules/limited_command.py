@@ -3,19 +3,19 @@
 
 from __future__ import absolute_import, division, print_function
 
-DOCUMENTATION = r"""
-module: limited_command
-short_description: Run a program within a time
-description:
-  - As C(ansible.builtin.command), which has no limit. A task's C(timeout) ends Ansible's wait, and leaves the program on the host.
-  - In check mode it does nothing, as C(command); its output is split into C(stdout_lines) by Ansible.
-options:
-  argv: {description: The program and its arguments, type: list, elements: str, required: true}
-  timeout: {description: Seconds for the program, type: int, default: 300}
-  user: {description: Account that runs it; without it the task's own, type: str}
-  creates: {description: Run it only if this file does not exist, type: path}
-  removes: {description: Run it only if this file exists, type: path}
-"""
+DOCUMENTATION = r"""{
+"module": "limited_command",
+"short_description": "Run a program within a time",
+"description": [
+  "As C(ansible.builtin.command), which has no limit. A task's C(timeout) ends Ansible's wait, and leaves the program on the host.",
+  "In check mode it does nothing, as C(command); its output is split into C(stdout_lines) by Ansible."],
+"options": {
+  "argv": {"description": "The program and its arguments", "type": "list", "elements": "str", "required": true},
+  "timeout": {"description": "Seconds for the program", "type": "int", "default": 300},
+  "user": {"description": "Account that runs it; without it the task's own", "type": "str"},
+  "creates": {"description": "Run it only if this file does not exist", "type": "path"},
+  "removes": {"description": "Run it only if this file exists", "type": "path"}
+}}"""
 
 EXAMPLES = r"""
 - name: Refresh the linker cache
@@ -34,20 +34,11 @@ stderr: {description: "Its error output, and the sentence if it was ended or can
 import os
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.hadoop_dl_host import command_results, processes
+from ansible.module_utils.hadoop_dl_host import command_results, documented, processes
 
 
 def main():
-    module = AnsibleModule(
-        argument_spec={
-            "argv": {"type": "list", "elements": "str", "required": True},
-            "timeout": {"type": "int", "default": 300},
-            "user": {"type": "str"},
-            "creates": {"type": "path"},
-            "removes": {"type": "path"},
-        },
-        supports_check_mode=True,
-    )
+    module = AnsibleModule(argument_spec=documented.options(DOCUMENTATION), supports_check_mode=True)
     params = module.params
     is_created = params["creates"] and os.path.exists(params["creates"])
     is_removed = params["removes"] and not os.path.exists(params["removes"])

@@ -3,28 +3,23 @@
 
 from __future__ import absolute_import, division, print_function
 
-DOCUMENTATION = r"""
-module: locked_command
-short_description: Run a program that changes the host, one run at a time
-description:
-  - Takes the host's lock, which the program holds too, so that a run after a killed one waits until its installer ends.
-  - Unlike C(command) it has a time limit. It answers like C(command), and does nothing in check mode.
-options:
-  argv: {description: The program and its arguments, type: list, elements: str, required: true}
-  purpose: {description: What a waiting run reads about it, type: str, required: true}
-  directory: {description: Where the program runs, type: path, default: /}
-  removes: {description: Run it only if this file exists, type: path}
-  timeout: {description: Seconds for the program, type: int, default: 7200}
-  wait: {description: Seconds for another run to end, type: int, default: 600}
-  root: {description: Directory of the lock, type: path, default: /opt/deeplearning}
-  foreign:
-    description:
-      - Whether the program has foreign code. It cannot become another user, has no network, and of the user's home the root and what variables name alone.
-      - If the kernel grants users no namespaces, it cannot become another user, and a warning says so.
-    type: bool
-    default: false
-  environment: {description: "Variables of the program; a parameter, because they may be secret", type: dict, default: {}}
-"""
+DOCUMENTATION = r"""{
+"module": "locked_command",
+"short_description": "Run a program that changes the host, one run at a time",
+"description": [
+  "Takes the host's lock, which the program holds too, so that a run after a killed one waits until its installer ends.",
+  "Unlike C(command) it has a time limit. It answers like C(command), and does nothing in check mode."],
+"options": {
+  "argv": {"description": "The program and its arguments", "type": "list", "elements": "str", "required": true},
+  "purpose": {"description": "What a waiting run reads about it", "type": "str", "required": true},
+  "directory": {"description": "Where the program runs", "type": "path", "default": "/"},
+  "removes": {"description": "Run it only if this file exists", "type": "path"},
+  "timeout": {"description": "Seconds for the program", "type": "int", "default": 7200},
+  "wait": {"description": "Seconds for another run to end", "type": "int", "default": 600},
+  "root": {"description": "Directory of the lock", "type": "path", "default": "/opt/deeplearning"},
+  "foreign": {"description": ["Whether the program has foreign code. It cannot become another user, has no network, and of the user's home the root and what variables name alone.", "If the kernel grants users no namespaces, it cannot become another user, and a warning says so."], "type": "bool", "default": false},
+  "environment": {"description": "Variables of the program; a parameter, because they may be secret", "type": "dict", "default": {}, "no_log": true}
+}}"""
 
 RETURN = r"""
 cmd: {description: What was run, type: list, returned: always}
@@ -36,7 +31,7 @@ stderr: {description: Its error output, type: str, returned: when it ran}
 import os
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.hadoop_dl_host import command_results, processes, sandbox_user
+from ansible.module_utils.hadoop_dl_host import command_results, documented, processes, sandbox_user
 from ansible.module_utils.hadoop_dl_host.host_lock import HostLock, HostLocked
 
 
@@ -54,20 +49,7 @@ def secluded(module):
 
 
 def main():
-    module = AnsibleModule(
-        argument_spec={
-            "argv": {"type": "list", "elements": "str", "required": True},
-            "purpose": {"type": "str", "required": True},
-            "directory": {"type": "path", "default": "/"},
-            "removes": {"type": "path"},
-            "timeout": {"type": "int", "default": 7200},
-            "wait": {"type": "int", "default": 600},
-            "root": {"type": "path", "default": "/opt/deeplearning"},
-            "foreign": {"type": "bool", "default": False},
-            "environment": {"type": "dict", "default": {}, "no_log": True},
-        },
-        supports_check_mode=True,
-    )
+    module = AnsibleModule(argument_spec=documented.options(DOCUMENTATION), supports_check_mode=True)
     params = module.params
     command_results.use_environment(module)
     if params["removes"] and not os.path.exists(params["removes"]):

@@ -3,28 +3,23 @@
 
 from __future__ import absolute_import, division, print_function
 
-DOCUMENTATION = r"""
-module: locked_packages
-short_description: Install a lock's component into an environment, from a mirror, every file checked by sha256
-description:
-  - Each wheel is fetched into a directory of root's, compared with the lock (sha256 and size), and unpacked into a tree beside the active one. The sha256 of
-    every file that the verified wheels contain is kept in C(.deeplearning/<component>.files).
-  - The component is complete when C(.deeplearning/<component>.json) is there. If a run ends between the first file and that, the component pip builds the tree
-    again.
-  - A sealed tree is never changed. If files of it are gone or changed, the next tree is built beside it, and role environment switches to that.
-options:
-  environment: {description: The environment's path; it becomes a link to its tree C(<path>.<n>), type: path, required: true}
-  component: {description: Name of the component; C(pip) also makes the environment, type: str, required: true}
-  lock: {description: The component's section of the lock, type: str, required: true}
-  mirror_url:
-    description: Address of the mirror; wheels are under C(wheels/). One that ends with C(/simple) is a package index (PEP 503) of the site's.
-    type: str
-    required: true
-  mirror_login: {description: C(user) and C(password) for it; they are shown nowhere, type: dict}
-  mirror_ca: {description: CA bundle for a mirror with https, type: path}
-  python: {description: Interpreter that the environment is made with; needed for the component C(pip), type: path}
-  timeout: {description: "Seconds for all downloads, for each program, and for another run on this host to end", type: int, default: 3600}
-"""
+DOCUMENTATION = r"""{
+"module": "locked_packages",
+"short_description": "Install a lock's component into an environment, from a mirror, every file checked by sha256",
+"description": [
+  "Each wheel is fetched into a directory of root's, compared with the lock (sha256 and size), and unpacked into a tree beside the active one. The sha256 of every file that the verified wheels contain is kept in C(.deeplearning/<component>.files).",
+  "The component is complete when C(.deeplearning/<component>.json) is there. If a run ends between the first file and that, the component pip builds the tree again.",
+  "A sealed tree is never changed. If files of it are gone or changed, the next tree is built beside it, and role environment switches to that."],
+"options": {
+  "environment": {"description": "The environment's path; it becomes a link to its tree C(<path>.<n>)", "type": "path", "required": true},
+  "component": {"description": "Name of the component; C(pip) also makes the environment", "type": "str", "required": true},
+  "lock": {"description": "The component's section of the lock", "type": "str", "required": true},
+  "mirror_url": {"description": "Address of the mirror; wheels are under C(wheels/). One that ends with C(/simple) is a package index (PEP 503) of the site's.", "type": "str", "required": true},
+  "mirror_login": {"description": "C(user) and C(password) for it; they are shown nowhere", "type": "dict", "no_log": true},
+  "mirror_ca": {"description": "CA bundle for a mirror with https", "type": "path"},
+  "python": {"description": "Interpreter that the environment is made with; needed for the component C(pip)", "type": "path"},
+  "timeout": {"description": "Seconds for all downloads, for each program, and for another run on this host to end", "type": "int", "default": 3600}
+}}"""
 
 EXAMPLES = r"""
 - name: Install Keras
@@ -44,7 +39,7 @@ repaired: {description: Why the sealed tree is being replaced, type: str, return
 import os
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.hadoop_dl_host import atomic_files, environment_tree
+from ansible.module_utils.hadoop_dl_host import atomic_files, documented, environment_tree
 from ansible.module_utils.hadoop_dl_host import environment_names as names
 from ansible.module_utils.hadoop_dl_host import environment_packages as packages
 from ansible.module_utils.hadoop_dl_host.environment_build import Component
@@ -89,19 +84,7 @@ def work(module):
 
 
 def main():
-    module = AnsibleModule(
-        argument_spec={
-            "environment": {"type": "path", "required": True},
-            "component": {"type": "str", "required": True},
-            "lock": {"type": "str", "required": True},
-            "mirror_url": {"type": "str", "required": True},
-            "mirror_ca": {"type": "path"},
-            "mirror_login": {"type": "dict", "no_log": True},
-            "python": {"type": "path"},
-            "timeout": {"type": "int", "default": 3600},
-        },
-        supports_check_mode=True,
-    )
+    module = AnsibleModule(argument_spec=documented.options(DOCUMENTATION), supports_check_mode=True)
     packages.end_with_result(module, work, module.params["environment"], ". The active environment is unchanged")
 
 

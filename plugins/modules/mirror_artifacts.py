@@ -3,38 +3,24 @@
 
 from __future__ import absolute_import, division, print_function
 
-DOCUMENTATION = r"""
-module: mirror_artifacts
-short_description: Fetch the artifacts of a mirror, request them from it, or remove them
-description:
-  - An artifact is a wheel, or a file of the site, with its sha256 and size. Incomplete files are never visible.
-options:
-  root: {description: The mirror's directory, type: path, default: /srv/deeplearning-mirror}
-  artifacts: {description: What it must hold - folder and name and sha256 and size and either project or url, type: list, elements: dict, required: true}
-  state:
-    description:
-      - C(fetched) downloads what is missing or damaged. C(unpacked) takes it from C(bundle), if that was signed with C(key) and has all of it;
-        nothing gets its name before every byte was compared. C(served) asks the address C(url) for every artifact.
-        C(absent) removes what the manifests of all recorded directories list, and directories that are empty then; other files stay. C(pruned) removes
-        C(artifacts).
-    type: str
-    choices: [fetched, unpacked, served, pruned, absent]
-    default: fetched
-  environment:
-    description:
-      - Variables for the downloads (proxies, SSL_CERT_FILE, PIP_INDEX_URL). As a parameter they travel on standard input; with the
-        keyword C(environment) they would be in the command lines of the controller and of the mirror host.
-    type: dict
-    default: {}
-  bundle: {description: Signed file of scripts/mirror on this host; with C(unpacked), type: path}
-  key: {description: "Text of the public key that signs it, or of several", type: str}
-  url: {description: Address of a mirror that somebody else serves, type: str}
-  index_url: {description: Address of a package index (PEP 503) that has the wheels; with C(served), type: str}
-  login: {description: C(user) and C(password) for that index, type: dict}
-  ca: {description: CA bundle of the hosts for an address with https; the system's without it; with C(served), type: path}
-  log: {description: File that tells how far the downloads are, type: path}
-  timeout: {description: Seconds after which the downloads are given up; what is there stays, type: int, default: 10800}
-"""
+DOCUMENTATION = r"""{
+"module": "mirror_artifacts",
+"short_description": "Fetch the artifacts of a mirror, request them from it, or remove them",
+"description": ["An artifact is a wheel, or a file of the site, with its sha256 and size. Incomplete files are never visible."],
+"options": {
+  "root": {"description": "The mirror's directory", "type": "path", "default": "/srv/deeplearning-mirror"},
+  "artifacts": {"description": "What it must hold - folder and name and sha256 and size and either project or url", "type": "list", "elements": "dict", "required": true},
+  "state": {"description": ["C(fetched) downloads what is missing or damaged. C(unpacked) takes it from C(bundle), if that was signed with C(key) and has all of it; nothing gets its name before every byte was compared. C(served) asks the address C(url) for every artifact. C(absent) removes what the manifests of all recorded directories list, and directories that are empty then; other files stay. C(pruned) removes C(artifacts)."], "type": "str", "choices": ["fetched", "unpacked", "served", "pruned", "absent"], "default": "fetched"},
+  "environment": {"description": ["Variables for the downloads (proxies, SSL_CERT_FILE, PIP_INDEX_URL). As a parameter they travel on standard input; with the keyword C(environment) they would be in the command lines of the controller and of the mirror host."], "type": "dict", "default": {}, "no_log": true},
+  "bundle": {"description": "Signed file of scripts/mirror on this host; with C(unpacked)", "type": "path"},
+  "key": {"description": "Text of the public key that signs it, or of several", "type": "str", "no_log": false},
+  "url": {"description": "Address of a mirror that somebody else serves", "type": "str"},
+  "index_url": {"description": "Address of a package index (PEP 503) that has the wheels; with C(served)", "type": "str"},
+  "login": {"description": "C(user) and C(password) for that index", "type": "dict", "no_log": true},
+  "ca": {"description": "CA bundle of the hosts for an address with https; the system's without it; with C(served)", "type": "path"},
+  "log": {"description": "File that tells how far the downloads are", "type": "path"},
+  "timeout": {"description": "Seconds after which the downloads are given up; what is there stays", "type": "int", "default": 10800}
+}}"""
 
 EXAMPLES = r"""
 - name: Fetch the artifacts
@@ -55,6 +41,7 @@ import time
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.hadoop_dl_host import (
+    documented,
     ledger,
     mirror_bundle,
     mirror_files,
@@ -122,24 +109,7 @@ def work(module):
 
 def main():
     module = AnsibleModule(
-        argument_spec={
-            "root": {"type": "path", "default": "/srv/deeplearning-mirror"},
-            "artifacts": {"type": "list", "elements": "dict", "required": True},
-            "state": {
-                "type": "str",
-                "choices": ["fetched", "unpacked", "served", "pruned", "absent"],
-                "default": "fetched",
-            },
-            "environment": {"type": "dict", "default": {}, "no_log": True},
-            "bundle": {"type": "path"},
-            "key": {"type": "str", "no_log": False},
-            "url": {"type": "str"},
-            "index_url": {"type": "str"},
-            "login": {"type": "dict", "no_log": True},
-            "ca": {"type": "path"},
-            "log": {"type": "path"},
-            "timeout": {"type": "int", "default": 10800},
-        },
+        argument_spec=documented.options(DOCUMENTATION),
         required_if=[("state", "served", ["url"]), ("state", "unpacked", ["bundle", "key"])],
         supports_check_mode=True,
     )

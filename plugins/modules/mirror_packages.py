@@ -3,20 +3,20 @@
 
 from __future__ import absolute_import, division, print_function
 
-DOCUMENTATION = r"""
-module: mirror_packages
-short_description: Fetch named RPM packages with what they require from signed repositories into a repository of the mirror
-description:
-  - dnf reads the repositories as they are given, of whatever release; what this machine has itself is neither asked nor changed.
-  - Every package must be signed by one of the keys. The set is complete before it takes the older one's place. Proxies are those of the environment.
-options:
-  root: {description: The mirror's directory, type: path, required: true}
-  name: {description: Name of the set; it is served below C(rpm/)I(name), type: str, required: true}
-  packages: {description: "Names of packages, with the version if not the newest one is wanted; C(A|B) for the first of two that there is", type: list, elements: str, required: true}
-  repositories: {description: Addresses of the repositories, type: list, elements: str, required: true}
-  key: {description: Text of the public keys that sign their packages, type: str, required: true}
-  timeout: {description: Seconds for all of it, type: int, default: 10800}
-"""
+DOCUMENTATION = r"""{
+"module": "mirror_packages",
+"short_description": "Fetch named RPM packages with what they require from signed repositories into a repository of the mirror",
+"description": [
+  "dnf reads the repositories as they are given, of whatever release; what this machine has itself is neither asked nor changed.",
+  "Every package must be signed by one of the keys. The set is complete before it takes the older one's place. Proxies are those of the environment."],
+"options": {
+  "root": {"description": "The mirror's directory", "type": "path", "required": true},
+  "name": {"description": "Name of the set; it is served below C(rpm/)I(name)", "type": "str", "required": true},
+  "packages": {"description": "Names of packages, with the version if not the newest one is wanted; C(A|B) for the first of two that there is", "type": "list", "elements": "str", "required": true},
+  "repositories": {"description": "Addresses of the repositories", "type": "list", "elements": "str", "required": true},
+  "key": {"description": "Text of the public keys that sign their packages", "type": "str", "required": true, "no_log": false},
+  "timeout": {"description": "Seconds for all of it", "type": "int", "default": 10800}
+}}"""
 
 EXAMPLES = r"""
 - name: Fetch the driver
@@ -35,7 +35,7 @@ reason: {description: Why the set was made; empty if it was there, type: str, re
 import os
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.hadoop_dl_host import mirror_index, package_sets, replaced_directory
+from ansible.module_utils.hadoop_dl_host import documented, mirror_index, package_sets, replaced_directory
 
 GRACE = 60  # seconds beside the limit, for programs that have one of their own
 LATE = (
@@ -45,16 +45,7 @@ LATE = (
 
 
 def main():
-    module = AnsibleModule(
-        argument_spec={
-            "root": {"type": "path", "required": True},
-            "name": {"type": "str", "required": True},
-            "packages": {"type": "list", "elements": "str", "required": True},
-            "repositories": {"type": "list", "elements": "str", "required": True},
-            "key": {"type": "str", "required": True, "no_log": False},
-            "timeout": {"type": "int", "default": 10800},
-        },
-    )
+    module = AnsibleModule(argument_spec=documented.options(DOCUMENTATION))
     os.umask(0o022)
     params = module.params
     try:

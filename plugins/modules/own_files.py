@@ -3,33 +3,21 @@
 
 from __future__ import absolute_import, division, print_function
 
-DOCUMENTATION = r"""
-module: own_files
-short_description: Record which files a component has, and remove those that it no longer has
-description:
-  - Writes a row for each path into the ledger of the component, before the role creates the file, and creates the directories of the files.
-  - A recorded path that is not in C(paths) is removed, the last one first. A unit of systemd is stopped before. Directories of this project that are
-    empty then are removed as well. Without C(paths) the ledger, with its receipt, is removed too.
-  - A path outside of C(root) that has the name of a file in C(root) is a link to it, which this module creates. Whatever else has that name is not
-    managed by this project, so it is refused, and stays when the component is removed.
-options:
-  component: {description: Whose ledger has the rows, type: str, required: true}
-  paths: {description: Files and links and units and directories that only this component uses, type: list, elements: path, default: []}
-  accounts: {description: Accounts that the role creates. One that was there before stays, type: list, elements: str, default: []}
-  places:
-    description:
-      - Directories in which only the role puts something. Their rows stay until the component is removed, and the directories, unless they were there before
-        or have other content. While somebody holds the lock of one, nothing is removed.
-    type: list
-    elements: path
-    default: []
-  state:
-    description: The component has C(exact)ly these paths; these are C(added) to those that it has; or these alone become C(absent).
-    type: str
-    choices: [exact, added, absent]
-    default: exact
-  root: {description: Directory of this project, type: path, default: /opt/deeplearning}
-"""
+DOCUMENTATION = r"""{
+"module": "own_files",
+"short_description": "Record which files a component has, and remove those that it no longer has",
+"description": [
+  "Writes a row for each path into the ledger of the component, before the role creates the file, and creates the directories of the files.",
+  "A recorded path that is not in C(paths) is removed, the last one first. A unit of systemd is stopped before. Directories of this project that are empty then are removed as well. Without C(paths) the ledger, with its receipt, is removed too.",
+  "A path outside of C(root) that has the name of a file in C(root) is a link to it, which this module creates. Whatever else has that name is not managed by this project, so it is refused, and stays when the component is removed."],
+"options": {
+  "component": {"description": "Whose ledger has the rows", "type": "str", "required": true},
+  "paths": {"description": "Files and links and units and directories that only this component uses", "type": "list", "elements": "path", "default": []},
+  "accounts": {"description": "Accounts that the role creates. One that was there before stays", "type": "list", "elements": "str", "default": []},
+  "places": {"description": ["Directories in which only the role puts something. Their rows stay until the component is removed, and the directories, unless they were there before or have other content. While somebody holds the lock of one, nothing is removed."], "type": "list", "elements": "path", "default": []},
+  "state": {"description": "The component has C(exact)ly these paths; these are C(added) to those that it has; or these alone become C(absent).", "type": "str", "choices": ["exact", "added", "absent"], "default": "exact"},
+  "root": {"description": "Directory of this project", "type": "path", "default": "/opt/deeplearning"}
+}}"""
 
 EXAMPLES = r"""
 - name: Record tfos-submit, and create its link
@@ -46,7 +34,7 @@ import glob
 import os
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.hadoop_dl_host import atomic_files, disk_space, empty_directories, processes
+from ansible.module_utils.hadoop_dl_host import atomic_files, disk_space, documented, empty_directories, processes
 from ansible.module_utils.hadoop_dl_host.host_lock import NAME, HostLock, HostLocked, unless_checking
 from ansible.module_utils.hadoop_dl_host.ledger import Ledger, Unreadable
 from ansible.module_utils.hadoop_dl_host.processes import has_account
@@ -184,17 +172,7 @@ def prune(rows, root):
 
 
 def main():
-    module = AnsibleModule(
-        argument_spec={
-            "component": {"type": "str", "required": True},
-            "paths": {"type": "list", "elements": "path", "default": []},
-            "accounts": {"type": "list", "elements": "str", "default": []},
-            "places": {"type": "list", "elements": "path", "default": []},
-            "state": {"type": "str", "choices": ["exact", "added", "absent"], "default": "exact"},
-            "root": {"type": "path", "default": "/opt/deeplearning"},
-        },
-        supports_check_mode=True,
-    )
+    module = AnsibleModule(argument_spec=documented.options(DOCUMENTATION), supports_check_mode=True)
     component, root = module.params["component"], module.params["root"].rstrip("/")
     try:
         with unless_checking(module, HostLock("the files of %s" % component, root=root)):

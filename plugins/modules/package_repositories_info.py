@@ -3,16 +3,16 @@
 
 from __future__ import absolute_import, division, print_function
 
-DOCUMENTATION = r"""
-module: package_repositories_info
-short_description: List enabled repositories that do not check signatures, or that the site does not name
-description:
-  - Asks dnf or yum itself, because C(gpgcheck) of a repository may come from its file, from the main configuration, or from a plugin.
-  - Changes nothing. Runs with the Python that has the bindings of dnf or yum, as Ansible's own modules for them do.
-options:
-  manager: {description: The host's package manager, type: str, choices: [dnf, yum], required: true}
-  allowed: {description: The only repositories to use beside those of this project. Not set is all that check signatures, type: list, elements: str}
-"""
+DOCUMENTATION = r"""{
+"module": "package_repositories_info",
+"short_description": "List enabled repositories that do not check signatures, or that the site does not name",
+"description": [
+  "Asks dnf or yum itself, because C(gpgcheck) of a repository may come from its file, from the main configuration, or from a plugin.",
+  "Changes nothing. Runs with the Python that has the bindings of dnf or yum, as Ansible's own modules for them do."],
+"options": {
+  "manager": {"description": "The host's package manager", "type": "str", "choices": ["dnf", "yum"], "required": true},
+  "allowed": {"description": "The only repositories to use beside those of this project. Not set is all that check signatures", "type": "list", "elements": "str"}
+}}"""
 
 RETURN = r"""
 unsigned:
@@ -25,6 +25,7 @@ import sys
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.common.respawn import has_respawned, probe_interpreters_for_module, respawn_module
+from ansible.module_utils.hadoop_dl_host import documented
 
 INTERPRETERS = ["/usr/libexec/platform-python", "/usr/bin/python3", "/usr/bin/python2", "/usr/bin/python"]
 
@@ -67,13 +68,7 @@ def unsigned(repositories, allowed=None):
 
 
 def main():
-    module = AnsibleModule(
-        argument_spec={
-            "manager": {"type": "str", "choices": ["dnf", "yum"], "required": True},
-            "allowed": {"type": "list", "elements": "str"},
-        },
-        supports_check_mode=True,
-    )
+    module = AnsibleModule(argument_spec=documented.options(DOCUMENTATION), supports_check_mode=True)
     manager = module.params["manager"]
     try:
         repositories = {"dnf": enabled_in_dnf, "yum": enabled_in_yum}[manager]()

@@ -3,27 +3,27 @@
 
 from __future__ import absolute_import, division, print_function
 
-DOCUMENTATION = r"""
-module: placed_tree
-short_description: Have the content of an archive as a directory, completely or not at all
-description:
-  - Unpacks beside the path, gives libraries in C(lib) the older name C(lib64), writes the mark C(.deeplearning.json), and renames.
-  - A directory of that name that has another mark, or lost or changed files since, is replaced at the end; when anything fails, it stays as it was.
-options:
-  path: {description: "The directory that its content becomes, without the archive's first directory", type: path, required: true}
-  sha256: {description: "The archive's sha256. A download is compared with it", type: str, required: true}
-  archive: {description: "The archive on the host, already compared; tar tells its compression", type: path}
-  url: {description: "Where the archive is downloaded from, if it is not on the host", type: str}
-  downloads: {description: Directory of root for the download, type: path, default: /opt/deeplearning/downloads}
-  size: {description: Bytes of the download; 0 if they are not known, type: int, default: 0}
-  timeout: {description: Seconds for the whole download, type: int, default: 3600}
-  ca: {description: CA bundle for a download by https, type: path}
-  parts: {description: Directory of the archive -> directory below the path. Nothing else stays. Without them all stays in its place, type: dict, default: {}}
-  must_contain: {description: "What must be in it, as patterns below the path", type: list, elements: str, default: []}
-  only_check: {description: "Report whether the directory is complete; only what a killed run, or an older version, left is removed", type: bool, default: false}
-  wait: {description: Seconds for another run to end, type: int, default: 600}
-  root: {description: Directory of the host's lock, type: path, default: /opt/deeplearning}
-"""
+DOCUMENTATION = r"""{
+"module": "placed_tree",
+"short_description": "Have the content of an archive as a directory, completely or not at all",
+"description": [
+  "Unpacks beside the path, gives libraries in C(lib) the older name C(lib64), writes the mark C(.deeplearning.json), and renames.",
+  "A directory of that name that has another mark, or lost or changed files since, is replaced at the end; when anything fails, it stays as it was."],
+"options": {
+  "path": {"description": "The directory that its content becomes, without the archive's first directory", "type": "path", "required": true},
+  "sha256": {"description": "The archive's sha256. A download is compared with it", "type": "str", "required": true},
+  "archive": {"description": "The archive on the host, already compared; tar tells its compression", "type": "path"},
+  "url": {"description": "Where the archive is downloaded from, if it is not on the host", "type": "str"},
+  "downloads": {"description": "Directory of root for the download", "type": "path", "default": "/opt/deeplearning/downloads"},
+  "size": {"description": "Bytes of the download; 0 if they are not known", "type": "int", "default": 0},
+  "timeout": {"description": "Seconds for the whole download", "type": "int", "default": 3600},
+  "ca": {"description": "CA bundle for a download by https", "type": "path"},
+  "parts": {"description": "Directory of the archive -> directory below the path. Nothing else stays. Without them all stays in its place", "type": "dict", "default": {}},
+  "must_contain": {"description": "What must be in it, as patterns below the path", "type": "list", "elements": "str", "default": []},
+  "only_check": {"description": "Report whether the directory is complete; only what a killed run, or an older version, left is removed", "type": "bool", "default": false},
+  "wait": {"description": "Seconds for another run to end", "type": "int", "default": 600},
+  "root": {"description": "Directory of the host's lock", "type": "path", "default": "/opt/deeplearning"}
+}}"""
 
 RETURN = r"""
 complete: {description: Whether the directory is complete now, type: bool, returned: success}
@@ -38,6 +38,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.hadoop_dl_host import (
     atomic_files,
     disk_space,
+    documented,
     downloads,
     earlier_records,
     processes,
@@ -168,23 +169,7 @@ def work(params):
 
 def main():
     module = AnsibleModule(
-        argument_spec={
-            "path": {"type": "path", "required": True},
-            "sha256": {"type": "str", "required": True},
-            "archive": {"type": "path"},
-            "url": {"type": "str"},
-            "downloads": {"type": "path", "default": "/opt/deeplearning/downloads"},
-            "size": {"type": "int", "default": 0},
-            "timeout": {"type": "int", "default": 3600},
-            "ca": {"type": "path"},
-            "parts": {"type": "dict", "default": {}},
-            "must_contain": {"type": "list", "elements": "str", "default": []},
-            "only_check": {"type": "bool", "default": False},
-            "wait": {"type": "int", "default": 600},
-            "root": {"type": "path", "default": "/opt/deeplearning"},
-        },
-        required_one_of=[("archive", "url")],
-        supports_check_mode=True,
+        argument_spec=documented.options(DOCUMENTATION), required_one_of=[("archive", "url")], supports_check_mode=True
     )
     params = module.params
     os.umask(0o022)  # users load these libraries, whatever root's umask is

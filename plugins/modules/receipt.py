@@ -3,22 +3,17 @@
 
 from __future__ import absolute_import, division, print_function
 
-DOCUMENTATION = r"""
-module: receipt
-short_description: Record the files of a component and the inputs that made them
-description:
-  - Writes C(/opt/deeplearning/state/<component>.json). The host reader compares it with the host in its one round.
-options:
-  component: {description: Name of the component, type: str, required: true}
-  digest: {description: Digest of the inputs that the plan computed for this component; empty removes the receipt from the ledger, type: str, required: true}
-  paths:
-    description: Files and links that make the component. A directory stands for every file and link below it.
-    type: list
-    elements: str
-    required: true
-  state_directory: {description: Where receipts are kept; the host's lock is beside it, type: str, default: /opt/deeplearning/state}
-  wait: {description: Seconds for another run to end, type: int, default: 600}
-"""
+DOCUMENTATION = r"""{
+"module": "receipt",
+"short_description": "Record the files of a component and the inputs that made them",
+"description": ["Writes C(/opt/deeplearning/state/<component>.json). The host reader compares it with the host in its one round."],
+"options": {
+  "component": {"description": "Name of the component", "type": "str", "required": true},
+  "digest": {"description": "Digest of the inputs that the plan computed for this component; empty removes the receipt from the ledger", "type": "str", "required": true},
+  "paths": {"description": "Files and links that make the component. A directory stands for every file and link below it.", "type": "list", "elements": "str", "required": true},
+  "state_directory": {"description": "Where receipts are kept; the host's lock is beside it", "type": "str", "default": "/opt/deeplearning/state"},
+  "wait": {"description": "Seconds for another run to end", "type": "int", "default": 600}
+}}"""
 
 RETURN = r"""
 receipt: {description: What was recorded, type: dict, returned: always}
@@ -27,7 +22,7 @@ receipt: {description: What was recorded, type: dict, returned: always}
 import os
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.hadoop_dl_host import atomic_files, ledger, recorded_files
+from ansible.module_utils.hadoop_dl_host import atomic_files, documented, ledger, recorded_files
 from ansible.module_utils.hadoop_dl_host.host_lock import HostLock, HostLocked, unless_checking
 
 
@@ -74,16 +69,7 @@ def record(module, component, directory):
 
 
 def main():
-    module = AnsibleModule(
-        argument_spec={
-            "component": {"type": "str", "required": True},
-            "digest": {"type": "str", "required": True},
-            "paths": {"type": "list", "elements": "str", "required": True},
-            "state_directory": {"type": "str", "default": "/opt/deeplearning/state"},
-            "wait": {"type": "int", "default": 600},
-        },
-        supports_check_mode=True,
-    )
+    module = AnsibleModule(argument_spec=documented.options(DOCUMENTATION), supports_check_mode=True)
     component, directory = module.params["component"], module.params["state_directory"]
     try:
         lock = HostLock("the receipt of %s" % component, module.params["wait"], os.path.dirname(directory))

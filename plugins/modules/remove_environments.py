@@ -3,20 +3,20 @@
 
 from __future__ import absolute_import, division, print_function
 
-DOCUMENTATION = r"""
-module: remove_environments
-short_description: Remove every environment with the settings of Spark and Hadoop
-description:
-  - Removes the link C(current) first, so that nothing starts in half an environment, then the environments, then what only this project has in C(root).
-  - Refuses while a process uses something in C(root), or an application of YARN names an environment, running or in a queue, unless C(force). What this project did not make stays, by its marks and receipts, and with it its directory.
-  - A run that was killed continues.
-options:
-  root: {description: Directory that contains C(envs) and C(current), type: path, default: /opt/deeplearning}
-  force: {description: Remove also what processes or applications use, type: bool, default: false}
-  timeout: {description: Seconds for another run on this host to end, type: int, default: 600}
-  principal: {description: Whose login to a cluster with Kerberos; none without one, type: str, default: ""}
-  keytab: {description: File of this host with its keys, type: str, default: ""}
-"""
+DOCUMENTATION = r"""{
+"module": "remove_environments",
+"short_description": "Remove every environment with the settings of Spark and Hadoop",
+"description": [
+  "Removes the link C(current) first, so that nothing starts in half an environment, then the environments, then what only this project has in C(root).",
+  "Refuses while a process uses something in C(root), or an application of YARN names an environment, running or in a queue, unless C(force). What this project did not make stays, by its marks and receipts, and with it its directory.",
+  "A run that was killed continues."],
+"options": {
+  "root": {"description": "Directory that contains C(envs) and C(current)", "type": "path", "default": "/opt/deeplearning"},
+  "force": {"description": "Remove also what processes or applications use", "type": "bool", "default": false},
+  "timeout": {"description": "Seconds for another run on this host to end", "type": "int", "default": 600},
+  "principal": {"description": "Whose login to a cluster with Kerberos; none without one", "type": "str", "default": ""},
+  "keytab": {"description": "File of this host with its keys", "type": "str", "default": "", "no_log": false}
+}}"""
 
 RETURN = r"""
 removed: {description: "Paths that were removed (in check mode, would be)", type: list, returned: success}
@@ -27,7 +27,7 @@ import os
 import shutil
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.hadoop_dl_host import environment_imports, own_entries, removal_reader
+from ansible.module_utils.hadoop_dl_host import documented, environment_imports, own_entries, removal_reader
 from ansible.module_utils.hadoop_dl_host import environment_names as names
 from ansible.module_utils.hadoop_dl_host import environment_packages as packages
 from ansible.module_utils.hadoop_dl_host.environment_packages import Refused
@@ -97,16 +97,7 @@ def work(module):
 
 
 def main():
-    module = AnsibleModule(
-        argument_spec={
-            "root": {"type": "path", "default": "/opt/deeplearning"},
-            "force": {"type": "bool", "default": False},
-            "timeout": {"type": "int", "default": 600},
-            "principal": {"type": "str", "default": ""},
-            "keytab": {"type": "str", "default": "", "no_log": False},  # a path
-        },
-        supports_check_mode=True,
-    )
+    module = AnsibleModule(argument_spec=documented.options(DOCUMENTATION), supports_check_mode=True)
     packages.end_with_result(module, work, module.params["root"])
 
 

@@ -3,21 +3,19 @@
 
 from __future__ import absolute_import, division, print_function
 
-DOCUMENTATION = r"""
-module: remove_hdfs_files
-short_description: Remove the files that this project put into HDFS
-description:
-  - Removes each file without the trash (they are copies of locked artifacts), uploads of it that were killed, and then the recorded directories that are
-    empty. The record goes last, so that a run after a killed one continues.
-options:
-  files: {description: Paths in HDFS, type: list, elements: str, required: true}
-  directories: {description: Directories that were made for them; the deepest first, type: list, elements: str, default: []}
-  user: {description: 'Who writes to HDFS, on a cluster without Kerberos', type: str, default: hdfs}
-  environment_file: {description: Shell file that sets JAVA_HOME and HADOOP_HOME and HADOOP_CONF_DIR, type: path, required: true}
-  record: {description: The record of this host, type: path, default: /opt/deeplearning/etc/hdfs.json}
-  principal: {description: Whose login to a cluster with Kerberos; none without one, type: str, default: ""}
-  keytab: {description: File of this host with its keys, type: str, default: ""}
-"""
+DOCUMENTATION = r"""{
+"module": "remove_hdfs_files",
+"short_description": "Remove the files that this project put into HDFS",
+"description": ["Removes each file without the trash (they are copies of locked artifacts), uploads of it that were killed, and then the recorded directories that are empty. The record goes last, so that a run after a killed one continues."],
+"options": {
+  "files": {"description": "Paths in HDFS", "type": "list", "elements": "str", "required": true},
+  "directories": {"description": "Directories that were made for them; the deepest first", "type": "list", "elements": "str", "default": []},
+  "user": {"description": "Who writes to HDFS, on a cluster without Kerberos", "type": "str", "default": "hdfs"},
+  "environment_file": {"description": "Shell file that sets JAVA_HOME and HADOOP_HOME and HADOOP_CONF_DIR", "type": "path", "required": true},
+  "record": {"description": "The record of this host", "type": "path", "default": "/opt/deeplearning/etc/hdfs.json"},
+  "principal": {"description": "Whose login to a cluster with Kerberos; none without one", "type": "str", "default": ""},
+  "keytab": {"description": "File of this host with its keys", "type": "str", "default": "", "no_log": false}
+}}"""
 
 RETURN = r"""
 removed: {description: "Files that were removed (in check mode, would be)", type: list, returned: success}
@@ -26,7 +24,7 @@ removed: {description: "Files that were removed (in check mode, would be)", type
 import os
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.hadoop_dl_host import hdfs_record, kerberos_login
+from ansible.module_utils.hadoop_dl_host import documented, kerberos_login
 from ansible.module_utils.hadoop_dl_host.hdfs_command import ASK, Failure, Hdfs
 
 
@@ -40,18 +38,7 @@ def remove(hdfs, files, directories):
 
 
 def main():
-    module = AnsibleModule(
-        argument_spec={
-            "files": {"type": "list", "elements": "str", "required": True},
-            "directories": {"type": "list", "elements": "str", "default": []},
-            "user": {"type": "str", "default": "hdfs"},
-            "principal": {"type": "str", "default": ""},
-            "keytab": {"type": "str", "default": "", "no_log": False},  # a path
-            "environment_file": {"type": "path", "required": True},
-            "record": {"type": "path", "default": hdfs_record.PATH},
-        },
-        supports_check_mode=True,
-    )
+    module = AnsibleModule(argument_spec=documented.options(DOCUMENTATION), supports_check_mode=True)
     params = module.params
     hdfs = Hdfs(params["environment_file"], params["user"])
     try:

@@ -3,16 +3,15 @@
 
 from __future__ import absolute_import, division, print_function
 
-DOCUMENTATION = r"""
-module: remove_packages
-short_description: Remove packages together with the dependencies that only they needed
-description:
-  - The modules of the package managers either leave dependencies behind or clean up the whole system.
-options:
-  names: {description: Packages to remove; one that is not installed is none to remove, type: list, elements: str, required: true}
-  refuse_if_required: {description: Refuse if other installed packages need them; otherwise those go too, type: bool, default: false}
-  manager: {description: The host's package manager, type: str, choices: [dnf, yum], required: true}
-"""
+DOCUMENTATION = r"""{
+"module": "remove_packages",
+"short_description": "Remove packages together with the dependencies that only they needed",
+"description": ["The modules of the package managers either leave dependencies behind or clean up the whole system."],
+"options": {
+  "names": {"description": "Packages to remove; one that is not installed is none to remove", "type": "list", "elements": "str", "required": true},
+  "refuse_if_required": {"description": "Refuse if other installed packages need them; otherwise those go too", "type": "bool", "default": false},
+  "manager": {"description": "The host's package manager", "type": "str", "choices": ["dnf", "yum"], "required": true}
+}}"""
 
 RETURN = r"""
 removed: {description: Packages that were asked for and installed, type: list, returned: always}
@@ -23,7 +22,7 @@ import re
 import time
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.hadoop_dl_host import package_locks, processes
+from ansible.module_utils.hadoop_dl_host import documented, package_locks, processes
 
 ASK, CHANGE = 120, 3600  # seconds; a removal also writes initramfs images and builds modules of other kernels
 LOCK_WAIT, LOCK_PAUSE = 120, 5  # seconds for another package manager
@@ -114,14 +113,7 @@ class Packages(object):
 
 
 def main():
-    module = AnsibleModule(
-        argument_spec={
-            "names": {"type": "list", "elements": "str", "required": True},
-            "manager": {"type": "str", "choices": sorted(REMOVE), "required": True},
-            "refuse_if_required": {"type": "bool", "default": False},
-        },
-        supports_check_mode=True,
-    )
+    module = AnsibleModule(argument_spec=documented.options(DOCUMENTATION), supports_check_mode=True)
     packages = Packages(module.params["manager"])
     try:
         names = packages.installed(module.params["names"])

@@ -3,21 +3,19 @@
 
 from __future__ import absolute_import, division, print_function
 
-DOCUMENTATION = r"""
-module: run_lock
-short_description: Take or release a host for one whole run of the playbooks
-description:
-  - C(/opt/deeplearning/.run.json), for root alone, tells which run changes the host, from before its first change until its end. It is written and removed
-    in one turn of the host's lock, so of two runs one has it.
-  - The action plugin of the same name fills in the run, and decides whether the one that is found has ended. The callback plugin of this name releases
-    what a run that failed still has.
-options:
-  state: {description: "C(taken) or C(released)", type: str, choices: [taken, released], required: true}
-  run: {description: This run. C(id) tells runs apart; the rest is for people, type: dict, required: true}
-  replace: {description: The C(id) of a run that has ended and whose place is taken, type: str, default: ''}
-  root: {description: Directory of this project on the host, type: path, default: /opt/deeplearning}
-  wait: {description: Seconds for a step of another run on this host to end, type: int, default: 30}
-"""
+DOCUMENTATION = r"""{
+"module": "run_lock",
+"short_description": "Take or release a host for one whole run of the playbooks",
+"description": [
+  "C(/opt/deeplearning/.run.json), for root alone, tells which run changes the host, from before its first change until its end. It is written and removed in one turn of the host's lock, so of two runs one has it.",
+  "The action plugin of the same name fills in the run, and decides whether the one that is found has ended. The callback plugin of this name releases what a run that failed still has."],
+"options": {
+  "state": {"description": "C(taken) or C(released)", "type": "str", "choices": ["taken", "released"], "required": true},
+  "run": {"description": "This run. C(id) tells runs apart; the rest is for people", "type": "dict", "required": true},
+  "replace": {"description": "The C(id) of a run that has ended and whose place is taken", "type": "str", "default": ""},
+  "root": {"description": "Directory of this project on the host", "type": "path", "default": "/opt/deeplearning"},
+  "wait": {"description": "Seconds for a step of another run on this host to end", "type": "int", "default": 30}
+}}"""
 
 RETURN = r"""
 holder: {description: The other run that has the host; empty if this one has it, type: dict, returned: always}
@@ -29,7 +27,7 @@ import json
 import os
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.hadoop_dl_host import atomic_files, disk_space
+from ansible.module_utils.hadoop_dl_host import atomic_files, disk_space, documented
 from ansible.module_utils.hadoop_dl_host.host_lock import HostLock, HostLocked, machine
 
 NAME = ".run.json"
@@ -71,16 +69,7 @@ def work(module):
 
 
 def main():
-    module = AnsibleModule(
-        argument_spec={
-            "state": {"type": "str", "choices": ["taken", "released"], "required": True},
-            "run": {"type": "dict", "required": True},
-            "replace": {"type": "str", "default": ""},
-            "root": {"type": "path", "default": "/opt/deeplearning"},
-            "wait": {"type": "int", "default": 30},
-        },
-        supports_check_mode=True,
-    )
+    module = AnsibleModule(argument_spec=documented.options(DOCUMENTATION), supports_check_mode=True)
     try:
         result = disk_space.with_reserve(module.params["root"], lambda: work(module))
     except HostLocked as problem:

@@ -3,23 +3,22 @@
 
 from __future__ import absolute_import, division, print_function
 
-DOCUMENTATION = r"""
-module: spark_libraries
-short_description: Keep Spark's jars in HDFS as one archive for spark.yarn.archive
-description:
-  - Makes an uncompressed zip of the jars and puts it into HDFS under another name first, then renames it.
-    An archive that is there is left alone; its name should therefore tell its content.
-  - What is put there, and which directories are made for it, is recorded first, so that C(remove_hdfs_files) can remove it.
-options:
-  jars: {description: Directory with Spark's jars, type: path, required: true}
-  archive: {description: "HDFS path of the archive, such as /apps/deeplearning/spark/pyspark-3.5.8-0123.zip", type: str, required: true}
-  environment_file: {description: "Shell file that sets JAVA_HOME, HADOOP_HOME and HADOOP_CONF_DIR", type: path, required: true}
-  user: {description: 'Who writes to HDFS, on a cluster without Kerberos', type: str, default: hdfs}
-  downloads: {description: Directory of root for the zip while it is made, type: path, default: /opt/deeplearning/downloads}
-  record: {description: File of this host that lists what this project put into HDFS, type: path, default: /opt/deeplearning/etc/hdfs.json}
-  principal: {description: Whose login to a cluster with Kerberos; none without one, type: str, default: ""}
-  keytab: {description: File of this host with its keys, type: str, default: ""}
-"""
+DOCUMENTATION = r"""{
+"module": "spark_libraries",
+"short_description": "Keep Spark's jars in HDFS as one archive for spark.yarn.archive",
+"description": [
+  "Makes an uncompressed zip of the jars and puts it into HDFS under another name first, then renames it. An archive that is there is left alone; its name should therefore tell its content.",
+  "What is put there, and which directories are made for it, is recorded first, so that C(remove_hdfs_files) can remove it."],
+"options": {
+  "jars": {"description": "Directory with Spark's jars", "type": "path", "required": true},
+  "archive": {"description": "HDFS path of the archive, such as /apps/deeplearning/spark/pyspark-3.5.8-0123.zip", "type": "str", "required": true},
+  "environment_file": {"description": "Shell file that sets JAVA_HOME, HADOOP_HOME and HADOOP_CONF_DIR", "type": "path", "required": true},
+  "user": {"description": "Who writes to HDFS, on a cluster without Kerberos", "type": "str", "default": "hdfs"},
+  "downloads": {"description": "Directory of root for the zip while it is made", "type": "path", "default": "/opt/deeplearning/downloads"},
+  "record": {"description": "File of this host that lists what this project put into HDFS", "type": "path", "default": "/opt/deeplearning/etc/hdfs.json"},
+  "principal": {"description": "Whose login to a cluster with Kerberos; none without one", "type": "str", "default": ""},
+  "keytab": {"description": "File of this host with its keys", "type": "str", "default": "", "no_log": false}
+}}"""
 
 RETURN = r"""
 uri: {description: "Address of the archive with the cluster's file system, as spark.yarn.archive wants it", type: str, returned: always}
@@ -30,7 +29,7 @@ import re
 import zipfile
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.hadoop_dl_host import atomic_files, hdfs_record, kerberos_login
+from ansible.module_utils.hadoop_dl_host import atomic_files, documented, hdfs_record, kerberos_login
 from ansible.module_utils.hadoop_dl_host.hdfs_command import PUT, Failure, Hdfs
 
 
@@ -123,19 +122,7 @@ def keep(hdfs, params, ready, checking):
 
 
 def main():
-    module = AnsibleModule(
-        argument_spec={
-            "jars": {"type": "path", "required": True},
-            "archive": {"type": "str", "required": True},
-            "environment_file": {"type": "path", "required": True},
-            "user": {"type": "str", "default": "hdfs"},
-            "principal": {"type": "str", "default": ""},
-            "keytab": {"type": "str", "default": "", "no_log": False},  # a path
-            "downloads": {"type": "path", "default": "/opt/deeplearning/downloads"},
-            "record": {"type": "path", "default": "/opt/deeplearning/etc/hdfs.json"},
-        },
-        supports_check_mode=True,
-    )
+    module = AnsibleModule(argument_spec=documented.options(DOCUMENTATION), supports_check_mode=True)
     params = module.params
     hdfs = Archive(params["environment_file"], params["user"])
     short = re.split("[/@]", params["principal"])[0]

@@ -3,19 +3,19 @@
 
 from __future__ import absolute_import, division, print_function
 
-DOCUMENTATION = r"""
-module: tensorflow_build
-short_description: Build TensorFlow's wheel in the background, once for the same inputs
-description:
-  - C(started) answers at once. A wheel that is published under the key is not built again; a build of the key that runs is followed; one of another key is refused.
-  - The build goes on when the connection or the controller is lost. One that was killed is resumed from bazel's own cache.
-  - C(asked) tells how far it is. The action plugin of the same name asks until it ends.
-options:
-  root: {description: Directory of builds and published wheels, type: path, required: true}
-  key: {description: Digest of everything that decides the wheel, type: str, required: true}
-  spec: {description: What is built and how; lib/hadoop_dl/data/tensorflow_build.py makes it, type: dict}
-  state: {description: Whether to start it or to ask, type: str, choices: [started, asked], default: started}
-"""
+DOCUMENTATION = r"""{
+"module": "tensorflow_build",
+"short_description": "Build TensorFlow's wheel in the background, once for the same inputs",
+"description": [
+  "C(started) answers at once. A wheel that is published under the key is not built again; a build of the key that runs is followed; one of another key is refused.",
+  "The build goes on when the connection or the controller is lost. One that was killed is resumed from bazel's own cache.",
+  "C(asked) tells how far it is. The action plugin of the same name asks until it ends."],
+"options": {
+  "root": {"description": "Directory of builds and published wheels", "type": "path", "required": true},
+  "key": {"description": "Digest of everything that decides the wheel", "type": "str", "required": true, "no_log": false},
+  "spec": {"description": "What is built and how; lib/hadoop_dl/data/tensorflow_build.py makes it", "type": "dict"},
+  "state": {"description": "Whether to start it or to ask", "type": "str", "choices": ["started", "asked"], "default": "started"}
+}}"""
 
 RETURN = r"""
 build_state: {description: "done, running, failed, stopped (it was killed), or none", type: str, returned: always}
@@ -28,7 +28,7 @@ import os
 import time
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.hadoop_dl_host import atomic_files, background, environment_tree, processes
+from ansible.module_utils.hadoop_dl_host import atomic_files, background, documented, environment_tree, processes
 from ansible.module_utils.hadoop_dl_host import tensorflow_builder as builder
 from ansible.module_utils.hadoop_dl_host.host_lock import HostLock, HostLocked, is_held
 
@@ -115,12 +115,7 @@ def start(module, root, key, spec):
 
 def main():
     module = AnsibleModule(
-        argument_spec={
-            "root": {"type": "path", "required": True},
-            "key": {"type": "str", "required": True, "no_log": False},
-            "spec": {"type": "dict"},
-            "state": {"type": "str", "choices": ["started", "asked"], "default": "started"},
-        },
+        argument_spec=documented.options(DOCUMENTATION),
         required_if=[("state", "started", ["spec"])],
         supports_check_mode=True,
     )

@@ -3,22 +3,21 @@
 
 from __future__ import absolute_import, division, print_function
 
-DOCUMENTATION = r"""
-module: tensorflow_build_info
-short_description: Read memory, disk, compilers, Python's headers and packages, bazel, CUDA and cuDNN of a build host
-description:
-  - Answers with one mapping, C(tensorflow_build_info). Reads only, and therefore runs in check mode.
-options:
-  root: {description: Directory of the builds, type: path, required: true}
-  user: {description: Account that builds, type: str, required: true}
-  python: {description: The interpreter that the wheel is for, type: str, required: true}
-  path: {description: Where programs are looked for, type: list, elements: str, required: true}
-  bazel: {description: The executable of bazel, type: str, required: true}
-  compiler: {description: The C compiler, type: str, required: true}
-  clang: {description: The executable of clang, type: str, default: ""}
-  cuda: {description: The CUDA toolkit's directory, type: str, default: ""}
-  cudnn: {description: The directory with cuDNN's include and lib64, type: str, default: ""}
-"""
+DOCUMENTATION = r"""{
+"module": "tensorflow_build_info",
+"short_description": "Read memory, disk, compilers, Python's headers and packages, bazel, CUDA and cuDNN of a build host",
+"description": ["Answers with one mapping, C(tensorflow_build_info). Reads only, and therefore runs in check mode."],
+"options": {
+  "root": {"description": "Directory of the builds", "type": "path", "required": true},
+  "user": {"description": "Account that builds", "type": "str", "required": true},
+  "python": {"description": "The interpreter that the wheel is for", "type": "str", "required": true},
+  "path": {"description": "Where programs are looked for", "type": "list", "elements": "str", "required": true},
+  "bazel": {"description": "The executable of bazel", "type": "str", "required": true},
+  "compiler": {"description": "The C compiler", "type": "str", "required": true},
+  "clang": {"description": "The executable of clang", "type": "str", "default": ""},
+  "cuda": {"description": "The CUDA toolkit's directory", "type": "str", "default": ""},
+  "cudnn": {"description": "The directory with cuDNN's include and lib64", "type": "str", "default": ""}
+}}"""
 
 RETURN = r"""
 tensorflow_build_info: {description: What was read, type: dict, returned: always}
@@ -33,6 +32,7 @@ from ansible.module_utils.hadoop_dl_host import (
     atomic_files,
     bazel_versions,
     disk_space,
+    documented,
     host_system,
     ledger,
     lockfile,
@@ -109,20 +109,7 @@ def headers(directory, names, pattern):
 
 
 def main():
-    module = AnsibleModule(
-        argument_spec={
-            "root": {"type": "path", "required": True},
-            "user": {"type": "str", "required": True},
-            "python": {"type": "str", "required": True},
-            "path": {"type": "list", "elements": "str", "required": True},
-            "bazel": {"type": "str", "required": True},
-            "compiler": {"type": "str", "required": True},
-            "clang": {"type": "str", "default": ""},
-            "cuda": {"type": "str", "default": ""},
-            "cudnn": {"type": "str", "default": ""},
-        },
-        supports_check_mode=True,
-    )
+    module = AnsibleModule(argument_spec=documented.options(DOCUMENTATION), supports_check_mode=True)
     params = module.params
     system = host_system.System()
     bazel = params["bazel"] if os.path.isfile(params["bazel"]) else ""

@@ -3,20 +3,20 @@
 
 from __future__ import absolute_import, division, print_function
 
-DOCUMENTATION = r"""
-module: toolkit_files
-short_description: Record and compare the files of a CUDA toolkit from a .run file
-description:
-  - C(compared) reports whether the mark is the installer's sha256 and every recorded file is as it was installed; it changes nothing.
-  - C(begun) marks the toolkit as incomplete, and removes recorded files that differ, so that the installer writes them.
-  - C(complete) refuses empty libraries, waits until every file is on the disk, and writes the record and the mark.
-options:
-  path: {description: Directory of the toolkit, type: path, required: true}
-  sha256: {description: The installer's sha256, type: str, required: true}
-  state: {description: What to do, type: str, choices: [compared, begun, complete], required: true}
-  wait: {description: Seconds for another run to end, type: int, default: 600}
-  root: {description: Directory of the host's lock, type: path, default: /opt/deeplearning}
-"""
+DOCUMENTATION = r"""{
+"module": "toolkit_files",
+"short_description": "Record and compare the files of a CUDA toolkit from a .run file",
+"description": [
+  "C(compared) reports whether the mark is the installer's sha256 and every recorded file is as it was installed; it changes nothing.",
+  "C(begun) marks the toolkit as incomplete, and removes recorded files that differ, so that the installer writes them.",
+  "C(complete) refuses empty libraries, waits until every file is on the disk, and writes the record and the mark."],
+"options": {
+  "path": {"description": "Directory of the toolkit", "type": "path", "required": true},
+  "sha256": {"description": "The installer's sha256", "type": "str", "required": true},
+  "state": {"description": "What to do", "type": "str", "choices": ["compared", "begun", "complete"], "required": true},
+  "wait": {"description": "Seconds for another run to end", "type": "int", "default": 600},
+  "root": {"description": "Directory of the host's lock", "type": "path", "default": "/opt/deeplearning"}
+}}"""
 
 RETURN = r"""
 problem: {description: The first difference; empty for a complete toolkit, type: str, returned: state is compared}
@@ -27,7 +27,7 @@ import os
 import re
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.hadoop_dl_host import atomic_files, disk_space, recorded_files
+from ansible.module_utils.hadoop_dl_host import atomic_files, disk_space, documented, recorded_files
 from ansible.module_utils.hadoop_dl_host.host_lock import HostLock, HostLocked
 
 MARK = ".deeplearning-runfile"
@@ -96,16 +96,7 @@ def complete(home, sha256):
 
 
 def main():
-    module = AnsibleModule(
-        argument_spec={
-            "path": {"type": "path", "required": True},
-            "sha256": {"type": "str", "required": True},
-            "state": {"type": "str", "choices": ["compared", "begun", "complete"], "required": True},
-            "wait": {"type": "int", "default": 600},
-            "root": {"type": "path", "default": "/opt/deeplearning"},
-        },
-        supports_check_mode=True,
-    )
+    module = AnsibleModule(argument_spec=documented.options(DOCUMENTATION), supports_check_mode=True)
     home, sha256, state = (module.params[name] for name in ("path", "sha256", "state"))
     if state == "compared":
         module.exit_json(changed=False, problem=problem(home, sha256))

@@ -3,16 +3,14 @@
 
 from __future__ import absolute_import, division, print_function
 
-DOCUMENTATION = r"""
-module: yarn_gpu_plugin
-short_description: Ask a NodeManager whether its GPU plugin works
-description:
-  - From Hadoop 3.3 on the plugin runs nvidia-smi every 3 seconds, and after 10 failures never again (MAX_REPEATED_ERROR_ALLOWED of GpuDiscoverer in the
-    classes of 3.3.6 and 3.4.1), as when the driver is changed under it. Only a restart of the NodeManager helps.
-options:
-  conf_dir: {description: Directory of the NodeManager's configuration, type: path, required: true}
-  patience: {description: Seconds to wait for a good answer, type: int, default: 60}
-"""
+DOCUMENTATION = r"""{
+"module": "yarn_gpu_plugin",
+"short_description": "Ask a NodeManager whether its GPU plugin works",
+"description": ["From Hadoop 3.3 on the plugin runs nvidia-smi every 3 seconds, and after 10 failures never again (MAX_REPEATED_ERROR_ALLOWED of GpuDiscoverer in the classes of 3.3.6 and 3.4.1), as when the driver is changed under it. Only a restart of the NodeManager helps."],
+"options": {
+  "conf_dir": {"description": "Directory of the NodeManager's configuration", "type": "path", "required": true},
+  "patience": {"description": "Seconds to wait for a good answer", "type": "int", "default": 60}
+}}"""
 
 RETURN = r"""
 state: {description: "works, ended, fails (nvidia-smi does), closed (nothing listens there) or silent (no answer of these)", type: str, returned: always}
@@ -25,7 +23,7 @@ import socket
 import time
 
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.hadoop_dl_host import connections, processes, yarn_admin, yarn_cluster
+from ansible.module_utils.hadoop_dl_host import connections, documented, processes, yarn_admin, yarn_cluster
 from ansible.module_utils.hadoop_dl_host.kerberos_login import NoLogin
 
 # Both sentences of GpuDiscoverer (3.3.6): of its own last look, and of each question after it.
@@ -78,8 +76,7 @@ def closed(url):
 
 
 def main():
-    options = {"conf_dir": {"type": "path", "required": True}, "patience": {"type": "int", "default": 60}}
-    module = AnsibleModule(argument_spec=options, supports_check_mode=True)
+    module = AnsibleModule(argument_spec=documented.options(DOCUMENTATION), supports_check_mode=True)
     end = processes.clock() + module.params["patience"]
     try:
         with yarn_admin.Admin(module.params["conf_dir"], None, None, "nodemanager") as admin:

@@ -3,40 +3,30 @@
 
 from __future__ import absolute_import, division, print_function
 
-DOCUMENTATION = r"""
-module: yarn_manager
-short_description: Ask a ResourceManager about its nodes, exclude them, or set their labels
-description:
-  - On a cluster with Kerberos the login is the ResourceManager's own, if yarn-site.xml names it here; else a ticket that the account has.
-  - Lines of the file of excluded nodes and labels are changed by a record. What the site excluded or labelled itself is refused, and stays.
-  - In some releases of Hadoop a NodeManager that registers with a restarted ResourceManager may never report again. YARN lists it as RUNNING but
-    starts no container there, and marks it LOST after 10 minutes.
-options:
-  state:
-    description:
-      - "C(nodes): which NodeManagers leave, and who excluded them. C(reports): which report, also if the ResourceManager does not answer."
-      - "C(excluded): with line and record; C(included): without the line; C(forgotten): without the record, once the node runs."
-      - "C(refreshed): YARN has read its file of excluded nodes again, and gives the nodes C(patience) seconds."
-      - "C(labels_present): hosts have these labels; C(labels_absent): they have none of this project's; C(labels_none): no host has;
-        C(labels_stored): the directory of labels is ready."
-    type: str
-    choices: [nodes, reports, excluded, included, forgotten, refreshed, labels_present, labels_absent, labels_none, labels_stored]
-    required: true
-  conf_dir: {description: Directory of the ResourceManager's configuration, type: path, required: true}
-  account: {description: 'An account that may administer YARN, such as that of the ResourceManager', type: str, default: yarn}
-  program: {description: "The program yarn, by name or path; hdfs is beside it", type: str, default: yarn}
-  names: {description: Names of the host whose node is wanted, type: list, elements: str}
-  together: {description: Names of hosts that leave at the same time, type: list, elements: str, default: []}
-  applications: {description: Ask the node as well for what runs there, type: bool, default: false}
-  drains: {description: 'false: only what YARN has is asked, not its file of excluded nodes', type: bool, default: true}
-  node: {description: The node's name in YARN, type: str}
-  nodes: {description: Names of the nodes in YARN that are waited for, type: list, elements: str, default: []}
-  gpus: {description: What the node offers, type: int, default: 0}
-  hosts: {description: "Hosts: host, the names of its node, label (empty for none)", type: list, elements: dict, default: []}
-  store: {description: The directory in which the ResourceManager keeps labels, type: str, default: ""}
-  patience: {description: Seconds for NodeManagers to report or to register or to end their containers, type: int, default: 0}
-  record: {description: 'Which lines, or labels, are this project''s', type: path}
-"""
+DOCUMENTATION = r"""{
+"module": "yarn_manager",
+"short_description": "Ask a ResourceManager about its nodes, exclude them, or set their labels",
+"description": [
+  "On a cluster with Kerberos the login is the ResourceManager's own, if yarn-site.xml names it here; else a ticket that the account has.",
+  "Lines of the file of excluded nodes and labels are changed by a record. What the site excluded or labelled itself is refused, and stays.",
+  "In some releases of Hadoop a NodeManager that registers with a restarted ResourceManager may never report again. YARN lists it as RUNNING but starts no container there, and marks it LOST after 10 minutes."],
+"options": {
+  "state": {"description": ["C(nodes): which NodeManagers leave, and who excluded them. C(reports): which report, also if the ResourceManager does not answer.", "C(excluded): with line and record; C(included): without the line; C(forgotten): without the record, once the node runs.", "C(refreshed): YARN has read its file of excluded nodes again, and gives the nodes C(patience) seconds.", "C(labels_present): hosts have these labels; C(labels_absent): they have none of this project's; C(labels_none): no host has; C(labels_stored): the directory of labels is ready."], "type": "str", "choices": ["nodes", "reports", "excluded", "included", "forgotten", "refreshed", "labels_present", "labels_absent", "labels_none", "labels_stored"], "required": true},
+  "conf_dir": {"description": "Directory of the ResourceManager's configuration", "type": "path", "required": true},
+  "account": {"description": "An account that may administer YARN, such as that of the ResourceManager", "type": "str", "default": "yarn"},
+  "program": {"description": "The program yarn, by name or path; hdfs is beside it", "type": "str", "default": "yarn"},
+  "names": {"description": "Names of the host whose node is wanted", "type": "list", "elements": "str"},
+  "together": {"description": "Names of hosts that leave at the same time", "type": "list", "elements": "str", "default": []},
+  "applications": {"description": "Ask the node as well for what runs there", "type": "bool", "default": false},
+  "drains": {"description": "false: only what YARN has is asked, not its file of excluded nodes", "type": "bool", "default": true},
+  "node": {"description": "The node's name in YARN", "type": "str"},
+  "nodes": {"description": "Names of the nodes in YARN that are waited for", "type": "list", "elements": "str", "default": []},
+  "gpus": {"description": "What the node offers", "type": "int", "default": 0},
+  "hosts": {"description": "Hosts: host, the names of its node, label (empty for none)", "type": "list", "elements": "dict", "default": []},
+  "store": {"description": "The directory in which the ResourceManager keeps labels", "type": "str", "default": ""},
+  "patience": {"description": "Seconds for NodeManagers to report or to register or to end their containers", "type": "int", "default": 0},
+  "record": {"description": "Which lines, or labels, are this project's", "type": "path"}
+}}"""
 
 RETURN = r"""
 yarn: {description: "version, nodes, running (label -> nodes), racks, applications, manager", type: dict, returned: for nodes}
@@ -49,6 +39,7 @@ import time
 
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.hadoop_dl_host import (
+    documented,
     host_yarn,
     mapr,
     node_labels,
@@ -156,27 +147,7 @@ def locked(module):
 
 def main():
     module = AnsibleModule(
-        argument_spec={
-            "state": {
-                "type": "str",
-                "choices": ["nodes", "reports"] + list(LINES) + ["refreshed"] + list(LABELS),
-                "required": True,
-            },
-            "conf_dir": {"type": "path", "required": True},
-            "account": {"type": "str", "default": "yarn"},
-            "program": {"type": "str", "default": "yarn"},
-            "names": {"type": "list", "elements": "str"},
-            "together": {"type": "list", "elements": "str", "default": []},
-            "applications": {"type": "bool", "default": False},
-            "drains": {"type": "bool", "default": True},
-            "node": {"type": "str"},
-            "nodes": {"type": "list", "elements": "str", "default": []},
-            "gpus": {"type": "int", "default": 0},
-            "hosts": {"type": "list", "elements": "dict", "default": []},
-            "store": {"type": "str", "default": ""},
-            "patience": {"type": "int", "default": 0},
-            "record": {"type": "path"},
-        },
+        argument_spec=documented.options(DOCUMENTATION),
         required_if=[("state", "nodes", ["names"])] + [("state", state, ["node"]) for state in LINES],
         supports_check_mode=True,
     )
