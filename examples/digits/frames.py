@@ -8,8 +8,6 @@ In the output directory: table/ (Parquet with the columns pixels and digit, as a
 with the columns digit and guess), and for tensorflow tfrecords/.
 """
 
-from __future__ import absolute_import, division, print_function
-
 import functools
 import importlib
 import time

@@ -1,7 +1,5 @@
 """What the examples share on top of every TensorFlow from 1.4 on: files in HDFS, and the held-out digits."""
 
-from __future__ import absolute_import, division, print_function
-
 import argparse
 import contextlib
 import os

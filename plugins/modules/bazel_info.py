@@ -1,8 +1,6 @@
 #!/usr/bin/python
 """Read which versions of bazel a host has and what it could compile one with. Changes nothing."""
 
-from __future__ import absolute_import, division, print_function
-
 DOCUMENTATION = r"""{
 "module": "bazel_info",
 "short_description": "Read the versions of bazel below a directory, the package, and the tools of a bootstrap",

@@ -1,8 +1,6 @@
 #!/usr/bin/python
 """Have one version of bazel in a directory of its own, complete and marked, or remove it."""
 
-from __future__ import absolute_import, division, print_function
-
 DOCUMENTATION = r"""{
 "module": "bazel_program",
 "short_description": "Install one version of bazel below a directory, completely or not at all",

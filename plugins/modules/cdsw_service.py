@@ -1,8 +1,6 @@
 #!/usr/bin/python
 """Restart CDSW on a host, or only wait until it is ready."""
 
-from __future__ import absolute_import, division, print_function
-
 DOCUMENTATION = r"""{
 "module": "cdsw_service",
 "short_description": "Restart Cloudera Data Science Workbench, and wait until C(cdsw status) is satisfied",

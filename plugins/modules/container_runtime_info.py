@@ -1,8 +1,6 @@
 #!/usr/bin/python
 """Read what a host has of Docker and of NVIDIA's container runtimes. Changes nothing."""
 
-from __future__ import absolute_import, division, print_function
-
 DOCUMENTATION = r"""
 module: container_runtime_info
 short_description: Read Docker's runtimes and volume drivers, NVIDIA's packages, and the driver of a host

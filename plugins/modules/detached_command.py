@@ -1,8 +1,6 @@
 #!/usr/bin/python
 """Start a program that goes on when the connection is lost, or ask how it ended."""
 
-from __future__ import absolute_import, division, print_function
-
 DOCUMENTATION = r"""{
 "module": "detached_command",
 "short_description": "Run a program in the background, once, with a record of its end",

@@ -1,8 +1,6 @@
 #!/usr/bin/python
 """Make a sealed environment the current one, and remove old ones."""
 
-from __future__ import absolute_import, division, print_function
-
 DOCUMENTATION = r"""{
 "module": "environment_activate",
 "short_description": "Switch to a sealed environment, go back, or only check that it is ready",

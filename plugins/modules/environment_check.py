@@ -1,8 +1,6 @@
 #!/usr/bin/python
 """Compare every byte of a sealed environment with what was installed."""
 
-from __future__ import absolute_import, division, print_function
-
 DOCUMENTATION = r"""{
 "module": "environment_check",
 "short_description": "Compare every byte of a sealed environment with what was installed",

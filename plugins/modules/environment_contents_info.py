@@ -1,8 +1,6 @@
 #!/usr/bin/python
 """Tell what the active environment of a host consists of."""
 
-from __future__ import absolute_import, division, print_function
-
 DOCUMENTATION = r"""{
 "module": "environment_contents_info",
 "short_description": "Read the contents of a host's active environment",

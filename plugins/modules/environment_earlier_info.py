@@ -1,8 +1,6 @@
 #!/usr/bin/python
 """Tell to which environment a host can go back."""
 
-from __future__ import absolute_import, division, print_function
-
 DOCUMENTATION = r"""{
 "module": "environment_earlier_info",
 "short_description": "Find the environment to which a host can go back",

@@ -1,8 +1,6 @@
 #!/usr/bin/python
 """Keep what a host's roles recorded for the active environment, and restore it after a rollback."""
 
-from __future__ import absolute_import, division, print_function
-
 DOCUMENTATION = r"""{
 "module": "environment_records",
 "short_description": "Let receipts and settings that belong to a stack follow the environment",

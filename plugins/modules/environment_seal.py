@@ -1,8 +1,6 @@
 #!/usr/bin/python
 """Verify that an environment is what its lock says and works, and seal it."""
 
-from __future__ import absolute_import, division, print_function
-
 DOCUMENTATION = r"""{
 "module": "environment_seal",
 "short_description": "Verify and seal an environment",

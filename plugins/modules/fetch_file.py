@@ -1,8 +1,6 @@
 #!/usr/bin/python
 """Download a file whose sha256 is known: within a time and a size, from one server, under its name only when it is complete."""
 
-from __future__ import absolute_import, division, print_function
-
 DOCUMENTATION = r"""{
 "module": "fetch_file",
 "short_description": "Download a file whose sha256 is known",

@@ -1,8 +1,6 @@
 #!/usr/bin/python
 """Set single keys of configuration files, and restore what was there before."""
 
-from __future__ import absolute_import, division, print_function
-
 DOCUMENTATION = r"""{
 "module": "file_keys",
 "short_description": "Set keys of XML, cfg, JSON and shell files one by one, with a row in the component's ledger for each",

@@ -1,8 +1,6 @@
 #!/usr/bin/python
 """Read what decides about a GPU driver on a host: kernels, boot entries, modules, packages, processes. Changes nothing."""
 
-from __future__ import absolute_import, division, print_function
-
 DOCUMENTATION = r"""{
 "module": "gpu_host_info",
 "short_description": "Read kernels, driver, modules, boot entries and users of the GPUs on a host",

@@ -1,8 +1,6 @@
 #!/usr/bin/python
 """Find the Hadoop client of a host and everything that libhdfs needs of it; say in sentences what is missing."""
 
-from __future__ import absolute_import, division, print_function
-
 DOCUMENTATION = r"""{
 "module": "hadoop_client_info",
 "short_description": "Find the Hadoop client, Java and libhdfs of a host",

@@ -1,8 +1,6 @@
 #!/usr/bin/python
 """Read which of Hadoop's masters and DataNodes run on a host, and ask HDFS whether it can do without one of them."""
 
-from __future__ import absolute_import, division, print_function
-
 DOCUMENTATION = r"""{
 "module": "hadoop_daemons_info",
 "short_description": "Read which of Hadoop's daemons run on a host, and the state of HDFS",

@@ -1,8 +1,6 @@
 #!/usr/bin/python
 """Check that a host can log in to Kerberos."""
 
-from __future__ import absolute_import, division, print_function
-
 DOCUMENTATION = r"""{
 "module": "hadoop_login_info",
 "short_description": "Check that this host can log in to a Hadoop cluster with Kerberos",

@@ -1,8 +1,6 @@
 #!/usr/bin/python
 """Keep a module out of the initramfs of every installed kernel. A new image is verified before it replaces the old one."""
 
-from __future__ import absolute_import, division, print_function
-
 DOCUMENTATION = r"""{
 "module": "initramfs",
 "short_description": "Rebuild the initramfs of the installed kernels that hold a module that must not be there",

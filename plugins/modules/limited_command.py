@@ -1,8 +1,6 @@
 #!/usr/bin/python
 """Run a program that cannot hold its host for ever: at the limit it is ended, with all it started, and named."""
 
-from __future__ import absolute_import, division, print_function
-
 DOCUMENTATION = r"""{
 "module": "limited_command",
 "short_description": "Run a program within a time",

@@ -1,8 +1,6 @@
 #!/usr/bin/python
 """Run an installer while no other run of this project changes the host, within a time."""
 
-from __future__ import absolute_import, division, print_function
-
 DOCUMENTATION = r"""{
 "module": "locked_command",
 "short_description": "Run a program that changes the host, one run at a time",

@@ -1,8 +1,6 @@
 #!/usr/bin/python
 """Install one component of a lock into an environment, from the mirror and by hash."""
 
-from __future__ import absolute_import, division, print_function
-
 DOCUMENTATION = r"""{
 "module": "locked_packages",
 "short_description": "Install a lock's component into an environment, from a mirror, every file checked by sha256",

@@ -1,8 +1,6 @@
 #!/usr/bin/python
 """Make a mirror directory hold artifacts, each proved by sha256. Needs Python 3.6 or later on the mirror host."""
 
-from __future__ import absolute_import, division, print_function
-
 DOCUMENTATION = r"""{
 "module": "mirror_artifacts",
 "short_description": "Fetch the artifacts of a mirror, request them from it, or remove them",

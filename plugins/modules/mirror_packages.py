@@ -1,8 +1,6 @@
 #!/usr/bin/python
 """Make a set of RPM packages in a mirror's directory: named ones with what they require, each signed. Needs Python 3.6 or later."""
 
-from __future__ import absolute_import, division, print_function
-
 DOCUMENTATION = r"""{
 "module": "mirror_packages",
 "short_description": "Fetch named RPM packages with what they require from signed repositories into a repository of the mirror",

@@ -1,8 +1,6 @@
 #!/usr/bin/python
 """Record the files of a component before they are created, and remove those that are no longer requested."""
 
-from __future__ import absolute_import, division, print_function
-
 DOCUMENTATION = r"""{
 "module": "own_files",
 "short_description": "Record which files a component has, and remove those that it no longer has",

@@ -1,8 +1,6 @@
 #!/usr/bin/python
 """Name the process that holds the package manager's lock."""
 
-from __future__ import absolute_import, division, print_function
-
 DOCUMENTATION = r"""
 module: package_lock_info
 short_description: Name the process that holds the package manager's lock

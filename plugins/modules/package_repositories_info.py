@@ -1,8 +1,6 @@
 #!/usr/bin/python
 """List the enabled repositories of dnf or yum that no transaction of this project uses."""
 
-from __future__ import absolute_import, division, print_function
-
 DOCUMENTATION = r"""{
 "module": "package_repositories_info",
 "short_description": "List enabled repositories that do not check signatures, or that the site does not name",

@@ -1,8 +1,6 @@
 #!/usr/bin/python
 """Unpack an archive beside its path, mark it, then rename it: what has the name is whole."""
 
-from __future__ import absolute_import, division, print_function
-
 DOCUMENTATION = r"""{
 "module": "placed_tree",
 "short_description": "Have the content of an archive as a directory, completely or not at all",

@@ -1,8 +1,6 @@
 #!/usr/bin/python
 """Remove directories that are empty; what somebody put into one stays, and so does the directory."""
 
-from __future__ import absolute_import, division, print_function
-
 DOCUMENTATION = r"""{
 "module": "prune_directories",
 "short_description": "Remove directories that nobody uses any more",

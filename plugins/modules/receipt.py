@@ -1,8 +1,6 @@
 #!/usr/bin/python
 """Write down what a role left on a host, so that the next run knows whether it is still there, without running the role."""
 
-from __future__ import absolute_import, division, print_function
-
 DOCUMENTATION = r"""{
 "module": "receipt",
 "short_description": "Record the files of a component and the inputs that made them",

@@ -1,8 +1,6 @@
 #!/usr/bin/python
 """Tell what of this project is on a host, by its records there, and which processes use it."""
 
-from __future__ import absolute_import, division, print_function
-
 DOCUMENTATION = r"""{
 "module": "removal_info",
 "short_description": "Read what this project installed on a host",

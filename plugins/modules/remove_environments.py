@@ -1,8 +1,6 @@
 #!/usr/bin/python
 """Remove every environment of a host, with Spark, its settings and their receipts."""
 
-from __future__ import absolute_import, division, print_function
-
 DOCUMENTATION = r"""{
 "module": "remove_environments",
 "short_description": "Remove every environment with the settings of Spark and Hadoop",

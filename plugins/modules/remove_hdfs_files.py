@@ -1,8 +1,6 @@
 #!/usr/bin/python
 """Remove what this project put into HDFS, and the directories that it made there when they are empty."""
 
-from __future__ import absolute_import, division, print_function
-
 DOCUMENTATION = r"""{
 "module": "remove_hdfs_files",
 "short_description": "Remove the files that this project put into HDFS",

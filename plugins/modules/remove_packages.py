@@ -1,8 +1,6 @@
 #!/usr/bin/python
 """Remove packages with what came as their dependency and nobody else needs, and nothing more."""
 
-from __future__ import absolute_import, division, print_function
-
 DOCUMENTATION = r"""{
 "module": "remove_packages",
 "short_description": "Remove packages together with the dependencies that only they needed",

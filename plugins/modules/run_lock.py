@@ -1,8 +1,6 @@
 #!/usr/bin/python
 """Take or release a host for one whole run of the playbooks."""
 
-from __future__ import absolute_import, division, print_function
-
 DOCUMENTATION = r"""{
 "module": "run_lock",
 "short_description": "Take or release a host for one whole run of the playbooks",

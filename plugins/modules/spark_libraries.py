@@ -1,8 +1,6 @@
 #!/usr/bin/python
 """Keep Spark's jars in HDFS as one archive, so that no job uploads them again."""
 
-from __future__ import absolute_import, division, print_function
-
 DOCUMENTATION = r"""{
 "module": "spark_libraries",
 "short_description": "Keep Spark's jars in HDFS as one archive for spark.yarn.archive",

@@ -1,8 +1,6 @@
 #!/usr/bin/python
 """Start a build of TensorFlow in the background, or ask how far it is."""
 
-from __future__ import absolute_import, division, print_function
-
 DOCUMENTATION = r"""{
 "module": "tensorflow_build",
 "short_description": "Build TensorFlow's wheel in the background, once for the same inputs",

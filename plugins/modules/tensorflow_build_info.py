@@ -1,8 +1,6 @@
 #!/usr/bin/python
 """Read what a host has for building TensorFlow. Changes nothing."""
 
-from __future__ import absolute_import, division, print_function
-
 DOCUMENTATION = r"""{
 "module": "tensorflow_build_info",
 "short_description": "Read memory, disk, compilers, Python's headers and packages, bazel, CUDA and cuDNN of a build host",

@@ -1,8 +1,6 @@
 #!/usr/bin/python
 """What NVIDIA's installer left in a toolkit's directory: recorded with the mark of a complete toolkit, and compared."""
 
-from __future__ import absolute_import, division, print_function
-
 DOCUMENTATION = r"""{
 "module": "toolkit_files",
 "short_description": "Record and compare the files of a CUDA toolkit from a .run file",

@@ -1,8 +1,6 @@
 #!/usr/bin/python
 """Ask the NodeManager of this host whether its GPU plugin still works."""
 
-from __future__ import absolute_import, division, print_function
-
 DOCUMENTATION = r"""{
 "module": "yarn_gpu_plugin",
 "short_description": "Ask a NodeManager whether its GPU plugin works",

@@ -1,8 +1,6 @@
 #!/usr/bin/python
 """Ask or change YARN on a host that has a ResourceManager: nodes, what leaves, node labels."""
 
-from __future__ import absolute_import, division, print_function
-
 DOCUMENTATION = r"""{
 "module": "yarn_manager",
 "short_description": "Ask a ResourceManager about its nodes, exclude them, or set their labels",

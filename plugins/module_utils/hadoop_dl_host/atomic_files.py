@@ -1,7 +1,5 @@
 """Files that have their name only when they are complete, and what of them to compare. Python 2.7 and 3, standard library only."""
 
-from __future__ import absolute_import, division, print_function
-
 import contextlib
 import glob
 import hashlib

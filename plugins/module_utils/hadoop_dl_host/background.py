@@ -1,7 +1,5 @@
 """Processes that continue when the module that started them ends, or the connection or the controller is lost. Python 2.7 and 3."""
 
-from __future__ import absolute_import, division, print_function
-
 import os
 
 from .processes import detach

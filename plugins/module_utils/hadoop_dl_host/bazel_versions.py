@@ -3,8 +3,6 @@
 A version is ROOT/VERSION/bin/bazel with ROOT/VERSION/.deeplearning.json, which is written with it: no mark, not managed by this project.
 """
 
-from __future__ import absolute_import, division, print_function
-
 import contextlib
 import io
 import os

@@ -1,7 +1,5 @@
 """What `cdsw status` prints; its format: compat/cdsw.yml. Python 2.7 and 3, standard library only."""
 
-from __future__ import absolute_import, division, print_function
-
 import re
 
 READY = "Cloudera Data Science Workbench is ready!"

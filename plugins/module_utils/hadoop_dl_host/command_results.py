@@ -1,7 +1,5 @@
 """The result of a module that runs a program: as of Ansible's command, with a sentence if it did not end. Python 2.7 and 3."""
 
-from __future__ import absolute_import, division, print_function
-
 import os
 
 ENDED = 124  # as coreutils' timeout

@@ -3,8 +3,6 @@
 A server that sends a byte a minute satisfies every timeout of a single read; so a timer closes the connection.
 """
 
-from __future__ import absolute_import, division, print_function
-
 import base64
 import socket
 import ssl

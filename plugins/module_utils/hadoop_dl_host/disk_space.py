@@ -1,7 +1,5 @@
 """Whether a directory's file system takes what is about to be written: bytes and inodes. Python 2.7 and 3."""
 
-from __future__ import absolute_import, division, print_function
-
 import errno
 import hashlib
 import os

@@ -1,7 +1,5 @@
 """What a module accepts, from its documentation: JSON, which Ansible reads as YAML and hosts without PyYAML."""
 
-from __future__ import absolute_import, division, print_function
-
 import json
 
 from ansible.module_utils.common.text.converters import container_to_bytes

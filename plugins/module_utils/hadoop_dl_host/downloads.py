@@ -1,7 +1,5 @@
 """Download a file or a page within a limit of bytes and of time, and without telling secrets. Python 2.7 and 3, standard library only."""
 
-from __future__ import absolute_import, division, print_function
-
 import errno
 import hashlib
 import netrc

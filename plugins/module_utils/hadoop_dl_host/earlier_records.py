@@ -5,8 +5,6 @@ etc/yarn_gpu.json, etc/cdsw.json with its copy .previous, etc/daemon.json with i
 etc/mirror.json and etc/tensorflow_build.json, and which directories and accounts the host had before. Own files had no record: their names tell.
 """
 
-from __future__ import absolute_import, division, print_function
-
 import glob
 import json
 import os

@@ -1,7 +1,5 @@
 """Remove directories that are empty. Python 2.7 and 3, standard library only."""
 
-from __future__ import absolute_import, division, print_function
-
 import errno
 import os
 

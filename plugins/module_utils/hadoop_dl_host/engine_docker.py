@@ -1,7 +1,5 @@
 """What an engine image needs of Docker: build, ask, save, remove, each with a limit. Python 2.7 and 3, standard library only."""
 
-from __future__ import absolute_import, division, print_function
-
 import json
 import os
 import re

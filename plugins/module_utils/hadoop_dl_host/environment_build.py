@@ -4,8 +4,6 @@ Fetch and verify all wheels -> unpack -> compile -> write the list of files -> s
 between unpacking and the mark leaves the file `failed`: the role pip then builds the tree again.
 """
 
-from __future__ import absolute_import, division, print_function
-
 import contextlib
 import glob
 import hashlib

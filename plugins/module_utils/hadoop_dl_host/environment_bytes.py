@@ -1,7 +1,5 @@
 """Every byte of an environment: lists of files with their sha256, and what makes them last. Python 2.7 and 3."""
 
-from __future__ import absolute_import, division, print_function
-
 import ctypes
 import hashlib
 import os

@@ -1,7 +1,5 @@
 """The environments of a host in the order of their activations, and the one that a rollback activates. Python 2.7 and 3."""
 
-from __future__ import absolute_import, division, print_function
-
 import os
 
 from . import environment_names as names

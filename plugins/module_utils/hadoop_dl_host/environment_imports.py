@@ -4,8 +4,6 @@ with environment_imports.runner(tree) as run:
     answer = run([python, "-c", "import tensorflow"], 600, variables)  # as processes.run, in a cell (sandbox_cell)
 """
 
-from __future__ import absolute_import, division, print_function
-
 import contextlib
 import os
 import resource

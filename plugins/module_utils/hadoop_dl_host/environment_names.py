@@ -4,8 +4,6 @@ X is `<stack>-<digest>`, the same on every host, so jobs, scripts and `current` 
 is sealed: a repair builds the next one beside it and points X to that. X.client has the settings of Spark and Hadoop.
 """
 
-from __future__ import absolute_import, division, print_function
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """What the modules of environments share: locks, state files, programs with a limit, who uses a tree. Python 2.7 and 3."""
 
-from __future__ import absolute_import, division, print_function
-
 import errno
 import hashlib
 import os

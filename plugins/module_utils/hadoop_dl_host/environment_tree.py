@@ -5,8 +5,6 @@ fraction of a second for 20,000 files, so every run can afford it; bytecode is l
 likes. files.txt has the sha256 of every file, bytecode included: environment_bytes compares that.
 """
 
-from __future__ import absolute_import, division, print_function
-
 import hashlib
 import json
 import os

@@ -3,8 +3,6 @@
 Line 1 is what YARN gets: ERROR makes a node UNHEALTHY. Line 2 has the last look alone. Python 2.7 and 3, standard library only.
 """
 
-from __future__ import absolute_import, division, print_function
-
 import os
 import time
 

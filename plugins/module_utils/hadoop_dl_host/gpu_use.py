@@ -4,8 +4,6 @@ A process belongs to the container that the kernel's cgroup names, or, if YARN u
 who writes another container there makes that one look busy, and the own one idle.
 """
 
-from __future__ import absolute_import, division, print_function
-
 import re
 
 from . import kerberos_login, processes, yarn_admin, yarn_cluster, yarn_nodes

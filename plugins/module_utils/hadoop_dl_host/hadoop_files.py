@@ -4,8 +4,6 @@ Everything else in a file keeps its bytes: comments, order, white space. Pure fu
 org.apache.hadoop.conf.Configuration.Parser and, for container-executor.cfg, configuration.c of hadoop-yarn-server-nodemanager (both 3.3.6).
 """
 
-from __future__ import absolute_import, division, print_function
-
 import re
 from xml.parsers import expat
 from xml.sax import saxutils

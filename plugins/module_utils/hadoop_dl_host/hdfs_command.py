@@ -1,7 +1,5 @@
 """The hdfs command of a host, in the environment that the role hadoop_client wrote. Python 2.7 and 3, standard library."""
 
-from __future__ import absolute_import, division, print_function
-
 import glob
 import os
 import re

@@ -1,7 +1,5 @@
 """What this project put into HDFS from this host: files, the directories that were made for them, and who wrote them. Python 2.7 and 3."""
 
-from __future__ import absolute_import, division, print_function
-
 import os
 
 from . import atomic_files, environment_tree

@@ -3,8 +3,6 @@
 Where things are: compat/cdsw.yml. Of cdsw.conf only SETTINGS are read: the file may hold secrets.
 """
 
-from __future__ import absolute_import, division, print_function
-
 import json
 import os
 import re

@@ -3,8 +3,6 @@
 krb5.conf(5): default_realm is in the section libdefaults; `include` and `includedir` name other files. RHEL's own file has it as a comment.
 """
 
-from __future__ import absolute_import, division, print_function
-
 import os
 import re
 import time

@@ -14,8 +14,6 @@
 - It is not reentrant: take it once, at the outermost place. Do not take it in check mode: that changes nothing.
 """
 
-from __future__ import absolute_import, division, print_function
-
 import contextlib
 import errno
 import fcntl

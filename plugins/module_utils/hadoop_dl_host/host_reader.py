@@ -5,8 +5,6 @@ its helpers (hadoop_dl.hosts.host_script), into the host's Python; tests call re
 A fact that cannot be read is null: the plan decides what its absence means.
 """
 
-from __future__ import absolute_import, division, print_function
-
 import json
 import os
 import pwd

@@ -4,8 +4,6 @@ Sources of the layouts read here: os-release(5), proc(5), the kernel's Documenta
 pci.ids (10de is NVIDIA; class 03 is a display controller, 0680 a bridge such as NVSwitch), UEFI 2.10 section 3.3 (SecureBoot).
 """
 
-from __future__ import absolute_import, division, print_function
-
 import glob
 import os
 import re

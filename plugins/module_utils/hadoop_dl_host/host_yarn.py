@@ -3,8 +3,6 @@
 Of Hadoop's files only SETTINGS and QUEUES are read: they may hold secrets.
 """
 
-from __future__ import absolute_import, division, print_function
-
 import json
 import os
 import re

@@ -3,8 +3,6 @@
 The keytab stays where it is. kinit, klist and curl are MIT's and the distribution's, which RHEL 7 to 9 have.
 """
 
-from __future__ import absolute_import, division, print_function
-
 import contextlib
 import fcntl
 import glob

@@ -1,7 +1,5 @@
 """The change of one file's keys, and the rows that the ledger must have of it. Python 2.7 and 3; reads and writes nothing."""
 
-from __future__ import absolute_import, division, print_function
-
 import hashlib
 import json
 import re

@@ -3,8 +3,6 @@
 XML and CFG are Hadoop's, SHELL is cdsw.conf (KEY="value", the last line counts), JSON has keys of two levels (runtimes.nvidia).
 """
 
-from __future__ import absolute_import, division, print_function
-
 import collections
 import json
 import os

@@ -10,8 +10,6 @@ A row is written before its change, so a killed run leaves at most a row without
 The receipt of the component (module receipt) is in the same file.
 """
 
-from __future__ import absolute_import, division, print_function
-
 import json
 import os
 

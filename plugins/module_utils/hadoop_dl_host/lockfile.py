@@ -1,7 +1,5 @@
 """The lines of a lock, for the controller and for hosts (lib/hadoop_dl/data/locks.py has the format). Python 2.7 and 3."""
 
-from __future__ import absolute_import, division, print_function
-
 import re
 
 HEADING = re.compile(r"^# component: (\w+)$")

@@ -3,8 +3,6 @@
 https://docs.datafabric.hpe.com/61/MapROverview/c_direct_NFS.html, https://docs.datafabric.hpe.com/61/AdministratorGuide/MapRfusePOSIXClient.html
 """
 
-from __future__ import absolute_import, division, print_function
-
 CLUSTERS = (
     "/opt/mapr/conf/mapr-clusters.conf"  # a line for each cluster: its name, then its servers; the first is the default
 )

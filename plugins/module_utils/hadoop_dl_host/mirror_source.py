@@ -3,8 +3,6 @@
 Every file is compared with the lock, so neither is trusted. A login is sent to the index's server alone, and shown nowhere.
 """
 
-from __future__ import absolute_import, division, print_function
-
 import io
 import os
 import re

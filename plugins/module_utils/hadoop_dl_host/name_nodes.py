@@ -3,8 +3,6 @@
 The answer is that of JMX (https://hadoop.apache.org/docs/r3.3.6/hadoop-project-dist/hadoop-common/Metrics.html, FSNamesystem), read from 2.10.2 and 3.3.6.
 """
 
-from __future__ import absolute_import, division, print_function
-
 import glob
 import json
 import os

@@ -5,8 +5,6 @@
 - The record is written before YARN is asked, so that a run after a killed one knows what it may take away.
 """
 
-from __future__ import absolute_import, division, print_function
-
 import json
 import os
 import time

@@ -1,7 +1,5 @@
 """What belongs to the environments in the directory of this project, beside envs. Python 2.7 and 3."""
 
-from __future__ import absolute_import, division, print_function
-
 import glob
 import os
 

@@ -3,8 +3,6 @@
 For rpm's lock, dnf only fails; for its own, it waits without end.
 """
 
-from __future__ import absolute_import, division, print_function
-
 import glob
 import os
 

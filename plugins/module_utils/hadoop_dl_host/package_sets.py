@@ -5,8 +5,6 @@ the repository's metadata. Nothing of this machine's own repositories, packages 
 takes its place when it is complete.
 """
 
-from __future__ import absolute_import, division, print_function
-
 import binascii
 import errno
 import hashlib

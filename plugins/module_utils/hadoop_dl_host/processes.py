@@ -3,8 +3,6 @@
 Part of modules, and of the scripts that hadoop_dl.hosts.host_script pipes into a host's Python.
 """
 
-from __future__ import absolute_import, division, print_function
-
 import collections
 import json
 import os

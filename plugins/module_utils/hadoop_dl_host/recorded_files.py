@@ -1,7 +1,5 @@
 """Files as they were when a role had ended, and what differs since then. Python 2.7 and 3, standard library only."""
 
-from __future__ import absolute_import, division, print_function
-
 import json
 import os
 

@@ -1,7 +1,5 @@
 """What this project has on a host, by the records of its roles there, and who uses it. Python 2.7 and 3, standard library; reads only."""
 
-from __future__ import absolute_import, division, print_function
-
 import glob
 import os
 import pwd

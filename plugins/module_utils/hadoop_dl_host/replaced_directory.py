@@ -4,8 +4,6 @@ The place is missing for a moment, between two renames: kernels of RHEL 7 cannot
 the older directory is meanwhile, on the same file system. One run at a time works on a place.
 """
 
-from __future__ import absolute_import, division, print_function
-
 import glob
 import os
 import shutil

@@ -4,8 +4,6 @@ What is built is pinned by a commit, but its rules are programs: they see the ho
 cell (sandbox_cell) the user has an account and keeps its files, because a build of hours is resumed from them.
 """
 
-from __future__ import absolute_import, division, print_function
-
 import fcntl
 import os
 import socket

@@ -10,8 +10,6 @@ of these, the program does not start. The path is a directory of that user. Its 
 the block; after a kill, clear(path) removes both. Whoever uses a cell holds the host's lock.
 """
 
-from __future__ import absolute_import, division, print_function
-
 import errno
 import grp
 import os

@@ -3,8 +3,6 @@
 Everything is looked up before: a child must not wait for a lock. Python 2.7 and 3, standard library only.
 """
 
-from __future__ import absolute_import, division, print_function
-
 import ctypes
 import os
 import signal

@@ -3,8 +3,6 @@
 Unlike a cell (sandbox_cell) and the user of a build (sandbox_build) this needs no root, but a kernel that lets users have namespaces.
 """
 
-from __future__ import absolute_import, division, print_function
-
 import os
 import pwd
 import re

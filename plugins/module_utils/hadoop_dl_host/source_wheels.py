@@ -4,8 +4,6 @@ A recipe is for the bytes of one source distribution, and has the sha256 of the 
 order with one time, so it is the same wheel on every host. tests/long/test_source_wheels.py builds each one with pip and compares.
 """
 
-from __future__ import absolute_import, division, print_function
-
 import base64
 import collections
 import contextlib

@@ -4,8 +4,6 @@ bazel does not take its compilers with it: they go on, keep their memory, and wr
 own (processes.run), which it writes down before it starts; what is left of it are the processes of that session and all that come from them.
 """
 
-from __future__ import absolute_import, division, print_function
-
 import errno
 import os
 import signal

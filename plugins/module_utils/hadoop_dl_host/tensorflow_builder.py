@@ -4,8 +4,6 @@ Below the root: builds/KEY (log, status, what is being made), source/VERSION and
 published/KEY (the wheel and its provenance, complete or not there). The key names everything that decides the wheel.
 """
 
-from __future__ import absolute_import, division, print_function
-
 import errno
 import json
 import os

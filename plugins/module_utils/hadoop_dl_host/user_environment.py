@@ -3,8 +3,6 @@
 Part of the programs tfos-submit and deeplearning.
 """
 
-from __future__ import absolute_import, division, print_function
-
 import glob
 import grp
 import os

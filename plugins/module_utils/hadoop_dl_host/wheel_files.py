@@ -4,8 +4,6 @@ The layout is the one of https://packaging.python.org/specifications/binary-dist
 choice (scripts, modes, bytecode in wheels), pip's behaviour. Bytecode is not made here: the environment's own Python does.
 """
 
-from __future__ import absolute_import, division, print_function
-
 import base64
 import contextlib
 import errno

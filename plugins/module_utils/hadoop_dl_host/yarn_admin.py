@@ -4,8 +4,6 @@ On a cluster with Kerberos the login is the ResourceManager's own, of yarn-site.
 is always an administrator of YARN (AdminService.java of 2.10.2 and 3.3.6), and root of this host can read its keytab anyway.
 """
 
-from __future__ import absolute_import, division, print_function
-
 import os
 import socket
 

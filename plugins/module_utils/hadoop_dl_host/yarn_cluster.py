@@ -3,8 +3,6 @@
 tfos-submit marks each application with its environment; an application that waits in a queue has no process on any host yet.
 """
 
-from __future__ import absolute_import, division, print_function
-
 import errno
 import io
 import json

@@ -3,8 +3,6 @@
 The plain form: names with white space between them, a # begins a comment (org.apache.hadoop.util.HostsFileReader, 2.10 and 3.3.6).
 """
 
-from __future__ import absolute_import, division, print_function
-
 import json
 import os
 import time

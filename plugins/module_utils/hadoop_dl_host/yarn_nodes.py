@@ -3,8 +3,6 @@
 https://hadoop.apache.org/docs/r3.3.6/hadoop-yarn/hadoop-yarn-site/ResourceManagerRest.html, and NodeManagerRest.html for the applications of a node.
 """
 
-from __future__ import absolute_import, division, print_function
-
 import re
 import socket
 

@@ -3,8 +3,6 @@
 A line of JSON for each answer: a library that crashes takes the process along, and what was answered before still counts.
 """
 
-from __future__ import absolute_import, division, print_function
-
 import importlib
 import json
 import os

@@ -5,8 +5,6 @@ Runs on the host: Python 2.7 and 3, standard library only, packed with processes
 texts of the programs that the environment's own Python runs. Each answer stands alone: one that fails says why and hides no other.
 """
 
-from __future__ import absolute_import, division, print_function
-
 import json
 import os
 import sys

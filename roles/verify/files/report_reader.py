@@ -4,8 +4,6 @@ Python 2.7 and 3, standard library only, reads and never writes. The action plug
 helpers and gpu-check's questions (hadoop_dl.hosts.host_script), into the host's Python.
 """
 
-from __future__ import absolute_import, division, print_function
-
 import json
 import os
 import sys

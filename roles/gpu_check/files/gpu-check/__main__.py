@@ -1,7 +1,5 @@
 """The program that the launcher starts. Python 2.7 and 3, standard library only."""
 
-from __future__ import absolute_import, division, print_function
-
 import os
 import sys
 

@@ -1,7 +1,5 @@
 """Deep learning on this host, for the people who train: deeplearning --help."""
 
-from __future__ import absolute_import, division, print_function
-
 import sys
 
 from ansible.module_utils.hadoop_dl_host.user_environment import NotReady

@@ -1,7 +1,5 @@
 """deeplearning grid: a script with many sets of parameters, on the cluster. tfos-submit does it, and has the options of a job."""
 
-from __future__ import absolute_import, division, print_function
-
 import os
 
 from deeplearning_command import options

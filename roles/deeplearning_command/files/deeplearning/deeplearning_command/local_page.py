@@ -1,7 +1,5 @@
 """A web page of a program on this host, for who comes through ssh: what tensorboard and notebook have in common."""
 
-from __future__ import absolute_import, division, print_function
-
 import argparse
 import errno
 import getpass

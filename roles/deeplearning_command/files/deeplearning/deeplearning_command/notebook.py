@@ -1,7 +1,5 @@
 """deeplearning notebook and kernel: Jupyter with an environment. Jupyter itself is a package of the user, or of the environment."""
 
-from __future__ import absolute_import, division, print_function
-
 import binascii
 import os
 import re

@@ -1,7 +1,5 @@
 """What the commands have in common: their options, their exit statuses, and how they speak."""
 
-from __future__ import absolute_import, division, print_function
-
 import argparse
 import os
 import sys

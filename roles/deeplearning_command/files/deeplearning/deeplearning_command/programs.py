@@ -1,7 +1,5 @@
 """deeplearning run, python and pip: programs of an environment, in place of this one."""
 
-from __future__ import absolute_import, division, print_function
-
 import os
 import signal
 

@@ -1,7 +1,5 @@
 """deeplearning tensorboard: the TensorBoard of an environment, for this host alone; it ends with the command, because it takes its place."""
 
-from __future__ import absolute_import, division, print_function
-
 import argparse
 import os
 

@@ -4,8 +4,6 @@ The directory has its own Python and an empty site-packages; a .pth file adds th
 gives pip the versions of all of them, so pip refuses what needs others, and says why.
 """
 
-from __future__ import absolute_import, division, print_function
-
 import json
 import os
 import re

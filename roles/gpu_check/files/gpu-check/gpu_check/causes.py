@@ -1,8 +1,6 @@
 # -*- coding: utf-8 -*-
 """Why TensorFlow does not see GPUs that are there, or fails before it looks for them."""
 
-from __future__ import absolute_import, division, print_function
-
 import os
 import re
 

@@ -1,7 +1,5 @@
 """What a cell of nvidia-smi's tables may have. It ends with status 0 and prints "[GPU is lost]" or "ERR!" in the cells of a sick card."""
 
-from __future__ import absolute_import, division, print_function
-
 import re
 
 # The field means nothing on this card, with this driver, or for this user.

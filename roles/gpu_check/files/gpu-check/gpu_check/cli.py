@@ -11,8 +11,6 @@ What is expected is in /opt/deeplearning/etc/gpu-check.json (and gpu-check-cuda.
 gpu-check-nccl.json), written by the roles. Every FAIL names what is required, what was found, and what to do next.
 """
 
-from __future__ import absolute_import, division, print_function
-
 import json
 import os
 import sys

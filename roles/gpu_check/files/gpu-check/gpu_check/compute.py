@@ -3,8 +3,6 @@
 They take memory on the GPUs, so they are skipped if other processes compute there, unless they are requested by name.
 """
 
-from __future__ import absolute_import, division, print_function
-
 import json
 import os
 import pkgutil

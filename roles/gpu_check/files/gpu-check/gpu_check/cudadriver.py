@@ -4,8 +4,6 @@
 Runs in a child process with a time limit, because a call that the driver holds in the kernel never returns.
 """
 
-from __future__ import absolute_import, division, print_function
-
 import ctypes
 
 NUMBER = 20260117

@@ -1,7 +1,5 @@
 """What NVIDIA's DCGM says about the GPUs, if a host has it: level 1 of its diagnosis, which computes nothing, and level 2, which does."""
 
-from __future__ import absolute_import, division, print_function
-
 import json
 import re
 

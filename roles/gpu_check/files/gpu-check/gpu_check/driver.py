@@ -1,7 +1,5 @@
 """Questions about GPUs that must be there and the driver that serves them."""
 
-from __future__ import absolute_import, division, print_function
-
 import os
 import stat
 

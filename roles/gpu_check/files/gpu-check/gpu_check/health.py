@@ -1,7 +1,5 @@
 """Questions about the cards themselves: memory, errors, links."""
 
-from __future__ import absolute_import, division, print_function
-
 import calendar
 import re
 import time

@@ -1,7 +1,5 @@
 """The host, or the container, as the questions see it. Tests give it a root and answers for commands."""
 
-from __future__ import absolute_import, division, print_function
-
 import ctypes
 import json
 import os

@@ -1,8 +1,6 @@
 # -*- coding: utf-8 -*-
 """What the kernel's log says about GPUs: errors of cards (Xid) and of switches (SXid), and why the driver took no card."""
 
-from __future__ import absolute_import, division, print_function
-
 import re
 
 from gpu_check.xid_catalog import DATE, ROWS

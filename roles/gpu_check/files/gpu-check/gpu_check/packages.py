@@ -1,7 +1,5 @@
 """Whether the packages of driver, CUDA, cuDNN and NCCL still hold the files that they installed, as rpm or dpkg answers."""
 
-from __future__ import absolute_import, division, print_function
-
 import re
 
 from gpu_check.questions import Fail, Skip, host_check

@@ -4,8 +4,6 @@ The white paper's matrix product, 2x3 by 3x2 (cuBLAS), and a convolution (cuDNN)
 that is fed) and, where that is another one, of TensorFlow 2 (at once). Jobs keep their memory: TensorFlow takes what it needs.
 """
 
-from __future__ import absolute_import, division, print_function
-
 import json
 import os
 import sys

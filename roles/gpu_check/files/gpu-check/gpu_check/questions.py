@@ -1,7 +1,5 @@
 """What a question is: a function of the host that returns what it found, or raises Fail or Skip."""
 
-from __future__ import absolute_import, division, print_function
-
 import re
 import traceback
 

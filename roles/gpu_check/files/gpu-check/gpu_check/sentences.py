@@ -1,7 +1,5 @@
 """What a state of the driver or of a container means, as a sentence: required, found, what to do."""
 
-from __future__ import absolute_import, division, print_function
-
 import os
 
 from gpu_check.kernel_log import reasons

@@ -1,7 +1,5 @@
 """Questions about CUDA, cuDNN and NCCL: as installed, and as a program's loader finds them."""
 
-from __future__ import absolute_import, division, print_function
-
 import os
 import re
 

@@ -1,8 +1,6 @@
 # -*- coding: utf-8 -*-
 """NVIDIA's catalogue of Xids. Written by scripts/stack data xids from compat/xids.yml, which has its source."""
 
-from __future__ import absolute_import, division, print_function
-
 import json
 
 DATE = "2025-10-29"

@@ -5,8 +5,6 @@ nvidia-smi has lost it, the driver asks for a reset now, a row of its memory cou
 deny it. Everything else is for gpu-check's other questions: it fails there, and the host stays.
 """
 
-from __future__ import absolute_import, division, print_function
-
 import re
 import sys
 import time

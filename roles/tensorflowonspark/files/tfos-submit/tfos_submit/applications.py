@@ -1,7 +1,5 @@
 """tfos-submit jobs, logs and stop: a user's applications in YARN, whoever submitted them and from where."""
 
-from __future__ import absolute_import, division, print_function
-
 import re
 import time
 

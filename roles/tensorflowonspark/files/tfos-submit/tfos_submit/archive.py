@@ -1,7 +1,5 @@
 """--archive: YARN brings the environment to the executors, so their hosts need none. HDFS has it once, by its digest."""
 
-from __future__ import absolute_import, division, print_function
-
 import errno
 import functools
 import hashlib

@@ -1,7 +1,5 @@
 """The error that came first, out of what `yarn logs` prints: what follows it in other containers is its consequence."""
 
-from __future__ import absolute_import, division, print_function
-
 import collections
 import re
 

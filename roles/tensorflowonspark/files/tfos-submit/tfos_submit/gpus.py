@@ -1,7 +1,5 @@
 """--gpus: Spark's settings for GPUs, and what must be true before a job requests GPUs."""
 
-from __future__ import absolute_import, division, print_function
-
 import glob
 import os
 import pkgutil

@@ -3,8 +3,6 @@
 HDFS is reached through the driver's own Java, which has its login: any file system of Hadoop will do, and TensorFlow is not needed.
 """
 
-from __future__ import absolute_import, division, print_function
-
 import base64
 import collections
 import functools

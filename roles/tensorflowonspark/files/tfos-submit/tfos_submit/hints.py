@@ -1,7 +1,5 @@
 """Sentences for the known ways in which jobs fail, by the rows of hints.json."""
 
-from __future__ import absolute_import, division, print_function
-
 import collections
 import json
 import pkgutil

@@ -1,7 +1,5 @@
 """What this host has for jobs: Spark, and the jars of every job."""
 
-from __future__ import absolute_import, division, print_function
-
 import glob
 import json
 import os

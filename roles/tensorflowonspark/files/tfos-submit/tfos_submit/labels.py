@@ -4,8 +4,6 @@ https://hadoop.apache.org/docs/r3.3.6/hadoop-yarn/hadoop-yarn-site/NodeLabel.htm
 without one, and what is idle on those whose label is not exclusive.
 """
 
-from __future__ import absolute_import, division, print_function
-
 from ansible.module_utils.hadoop_dl_host.user_environment import NotReady
 from ansible.module_utils.hadoop_dl_host.yarn_cluster import amount, entries, rows, text
 

@@ -1,7 +1,5 @@
 """One line of a log, whatever layout its site gave it."""
 
-from __future__ import absolute_import, division, print_function
-
 import json
 import re
 

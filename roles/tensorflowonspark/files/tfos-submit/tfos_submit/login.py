@@ -1,7 +1,5 @@
 """The ticket of a job on a cluster with Kerberos: the user's own, or one from a keytab."""
 
-from __future__ import absolute_import, division, print_function
-
 import os
 import pwd
 import re

@@ -1,7 +1,5 @@
 """The logs of a job's containers."""
 
-from __future__ import absolute_import, division, print_function
-
 import re
 import time
 

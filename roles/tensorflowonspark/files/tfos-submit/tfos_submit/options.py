@@ -1,7 +1,5 @@
 """What the user asks for: the command line."""
 
-from __future__ import absolute_import, division, print_function
-
 import argparse
 import os
 import re

@@ -1,7 +1,5 @@
 """The exit statuses of tfos-submit, and its messages."""
 
-from __future__ import absolute_import, division, print_function
-
 import sys
 
 from ansible.module_utils.hadoop_dl_host.text_columns import write

@@ -1,7 +1,5 @@
 """What a job requested, what YARN has, and what to do, if YARN does not give its executors."""
 
-from __future__ import absolute_import, division, print_function
-
 import re
 
 from ansible.module_utils.hadoop_dl_host.yarn_nodes import UNHEARD

@@ -1,7 +1,5 @@
 """A job for Spark: its settings, the command, and the variables of the driver."""
 
-from __future__ import absolute_import, division, print_function
-
 import os
 import pwd
 import re

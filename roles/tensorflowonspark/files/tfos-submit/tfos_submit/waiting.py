@@ -1,7 +1,5 @@
 """What an application in its queue waits for."""
 
-from __future__ import absolute_import, division, print_function
-
 import re
 
 from ansible.module_utils.hadoop_dl_host.yarn_cluster import amount

@@ -1,7 +1,5 @@
 """Judges an application's progress."""
 
-from __future__ import absolute_import, division, print_function
-
 from tfos_submit.outcome import NO_EXECUTORS, TOO_LONG
 from tfos_submit.yarn import ENDED
 

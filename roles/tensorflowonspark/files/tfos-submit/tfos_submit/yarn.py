@@ -1,7 +1,5 @@
 """What YARN says, through the web address of its ResourceManager and through its command."""
 
-from __future__ import absolute_import, division, print_function
-
 import os
 import re
 
