@@ -116,4 +116,4 @@ def test_a_host_leaves_yarn_and_comes_back_by_the_resourcemanagers_own_login():
     assert on("master1", "cat", path) == "data1\n"
     output = play(CLUSTER, *command, json.dumps({**settings, "node_maintenance_state": "running"}))
     assert (states(), on("master1", "cat", path)) == (all_run, ""), output
-    assert "node_maintenance" not in on("master1", "ls", "/opt/deeplearning/etc")
+    on("master1", "test", "!", "-e", "/opt/deeplearning/etc/node_maintenance.json")
