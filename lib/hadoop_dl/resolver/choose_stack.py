@@ -160,7 +160,7 @@ def choose_stack(problem: ConstraintProblem) -> ChosenStack:
     choices = [build_choice(problem, build)]
     for place, part in enumerate(problem.tables.parts):
         own = problem.own[place]
-        choice = problem.choice(place, part.classify(build), build, own)
+        choice = problem.choice(place, build, own)
         if choice is not None:
             choices.append(choice)
         # The site's messages are about this build, not about the first one of its class.

@@ -4,10 +4,9 @@ A set of builds is an integer with one bit for each. What one item admits is com
 items can be met is then a few `and`s. So all minimal sets of items that clash are found, not only the first.
 """
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from functools import cache
 from itertools import combinations
-from operator import attrgetter
 
 from hadoop_dl.data.compat import Compat
 from hadoop_dl.resolver.builds import BuildCatalog, TensorflowBuild
@@ -15,20 +14,14 @@ from hadoop_dl.resolver.findings import Finding
 from hadoop_dl.resolver.gpus import UnknownGpu
 from hadoop_dl.resolver.hosts import Unknown
 from hadoop_dl.resolver.known_values import build_value
-from hadoop_dl.resolver.parts import Choice
+from hadoop_dl.resolver.parts import Choice, Part
 from hadoop_dl.resolver.request import Item
 from hadoop_dl.resolver.rules.all import all_parts
-from hadoop_dl.resolver.rules.tensorflow import build_findings, cpu_features, rules
+from hadoop_dl.resolver.rules.tensorflow import build_findings, cpu_features
 
 Items = frozenset[int]
 LARGEST_CLASH = 4  # items, if the search tries sets by size
 MAX_SUBSETS = 4000  # of the items: after so many the search for clashes tries sets by size instead
-Identity = tuple[str, str, str, Hashable]
-
-
-def identity(item: Item) -> Identity:
-    """The key under which results about an item are shared between requests."""
-    return item.key, item.text, item.host_fact, item.subject
 
 
 class SharedTables:
@@ -38,35 +31,17 @@ class SharedTables:
         self.catalog = BuildCatalog(compat)
         self.parts = all_parts(self.catalog)
         self.all_builds = (1 << len(self.catalog.builds)) - 1
-        self.classes: list[dict[Hashable, tuple[TensorflowBuild, int]]] = []
-        self.class_keys: list[list[Hashable]] = []  # for a part and a build: the build's class
-        for part in self.parts:
-            keys = [part.classify(build) for build in self.catalog.builds]
-            self.class_keys.append(keys)
-            self.classes.append(self.grouped(keys))
-        self.groups: dict[tuple[str, ...], list[tuple[TensorflowBuild, int]]] = {}
-        self.build_masks: dict[Identity, int] = {}
-        self.value_masks: dict[str, dict[str | None, int]] = {}
-        self.refusals: dict[tuple[Identity, int], Finding | None] = {}
-        self.choices: dict[tuple[int, Hashable, tuple[Identity, ...]], Choice | None] = {}
+        self.classes = [self.classes_of(part) for part in self.parts]
+        self.build_masks: dict[Item, int] = {}
         # For a part and its items: the builds that were asked about, and those of them for which there is a choice.
-        self.part_masks: dict[tuple[int, tuple[Identity, ...]], tuple[int, int]] = {}
+        self.part_masks: dict[tuple[int, tuple[Item, ...]], tuple[int, int]] = {}
 
-    def alike(self, fields: tuple[str, ...]) -> list[tuple[TensorflowBuild, int]]:
-        """The builds by what they have in these fields: the first of each group, and all of it."""
-        if fields not in self.groups:
-            self.groups[fields] = list(self.grouped(map(attrgetter(*fields), self.catalog.builds)).values())
-        return self.groups[fields]
-
-    def grouped(self, keys: Iterable[Hashable]) -> dict[Hashable, tuple[TensorflowBuild, int]]:
-        """The first build and the set of all builds for each key; there is one key for each build, in their order."""
-        members: dict[Hashable, list[int]] = {}
-        for index, key in enumerate(keys):
-            members.setdefault(key, []).append(index)
-        return {
-            key: (self.catalog.builds[indexes[0]], sum(1 << index for index in indexes))
-            for key, indexes in members.items()
-        }
+    def classes_of(self, part: Part) -> dict[Hashable, tuple[TensorflowBuild, int]]:
+        """The first build and the set of all builds of each class."""
+        members: dict[Hashable, list[TensorflowBuild]] = {}
+        for build in self.catalog.builds:
+            members.setdefault(part.classify(build), []).append(build)
+        return {key: (builds[0], sum(1 << build.index for build in builds)) for key, builds in members.items()}
 
 
 @cache
@@ -83,96 +58,55 @@ class ConstraintProblem:
         self.catalog = tables.catalog
         self.items = list(items)
         self.all: Items = frozenset(range(len(self.items)))
-        self.identities = [identity(item) for item in self.items]
         self.own = [
             frozenset(number for number, item in enumerate(self.items) if part.level in item.levels)
             for part in tables.parts
         ]
-        self.build_masks = [self.build_mask(number) for number in range(len(self.items))]
+        self.build_masks = [self.build_mask(item) for item in self.items]
         self.masks: dict[Items, int] = {}
 
     # --- what each item leaves ---------------------------------------------------------------------------------------
 
-    def build_mask(self, number: int) -> int:
+    def build_mask(self, item: Item) -> int:
         """The builds that an item admits by itself."""
-        item = self.items[number]
         if isinstance(item.subject, (Unknown, UnknownGpu)):
             return 0
         if "tensorflow" not in item.levels:
             return self.tables.all_builds
-        key = self.identities[number]
         masks = self.tables.build_masks
-        if key not in masks:
-            if len(masks) > 4096:
-                masks.clear()
-            masks[key] = self.build_mask_of_values(item) if item.specs else self.build_mask_of_rules(number)
-        return masks[key]
+        if item not in masks:
+            masks[item] = sum(1 << build.index for build in self.catalog.builds if self.admits(item, build))
+        return masks[item]
 
-    def build_mask_of_values(self, item: Item) -> int:
-        """A version is compared once, not once for every build that has it."""
-        value_masks = self.tables.value_masks
-        if item.key not in value_masks:
-            build_values = [build_value(build, item.key, self.catalog) for build in self.catalog.builds]
-            masks = self.tables.grouped(build_values)
-            value_masks[item.key] = {value: masks[value][1] for value in dict.fromkeys(build_values)}
-        return sum(mask for value, mask in value_masks[item.key].items() if item.accepts(value))
-
-    def build_mask_of_rules(self, number: int) -> int:
-        """A rule is evaluated once for each group of builds that are equal in the fields that it reads."""
-        item, mask = self.items[number], self.tables.all_builds
+    def admits(self, item: Item, build: TensorflowBuild) -> bool:
+        if item.specs:
+            return item.accepts(build_value(build, item.key, self.catalog))
         if item.key == "cpu_features":
-            features = set(item.text.replace("none", "").split(","))
-            for build, members in self.tables.alike(("name", "source")):
-                if not set(cpu_features(self.catalog, build)[0]) <= features:
-                    mask &= ~members
-        for rule, fields in rules(self.catalog, item):
-            for build, members in self.tables.alike(fields):
-                if members & mask and any(finding.refuses for finding in rule(build)):
-                    mask &= ~members
-        return mask
+            return set(cpu_features(self.catalog, build)[0]) <= set(item.text.split(","))
+        return self.refusal(item, build) is None
 
-    def refusal(self, number: int, build: TensorflowBuild) -> Finding | None:
+    def refusal(self, item: Item, build: TensorflowBuild) -> Finding | None:
         """The first reason why an operating system, a GPU or a host refuses a build."""
-        refusals, key = self.tables.refusals, (self.identities[number], build.index)
-        if key not in refusals:
-            if len(refusals) > 500_000:
-                refusals.clear()
-            findings = build_findings(self.catalog, self.items[number], build)
-            refusals[key] = next((finding for finding in findings if finding.refuses), None)
-        return refusals[key]
+        return next((finding for finding in build_findings(self.catalog, item, build) if finding.refuses), None)
 
     def part_mask(self, place: int, numbers: Items, within: int) -> int:
         """The builds within a set for which a part has a choice that meets all of its chosen items."""
         own = numbers & self.own[place]
         if not own:
             return within
-        cache_key = (place, tuple(self.identities[number] for number in sorted(own)))
-        part_masks = self.tables.part_masks
-        tested_mask, fits = part_masks.get(cache_key, (0, 0))
-        untested_mask = within & ~tested_mask
-        if untested_mask:
-            part, items = self.tables.parts[place], [self.items[number] for number in sorted(own)]
-            while untested_mask:
-                key = self.tables.class_keys[place][(untested_mask & -untested_mask).bit_length() - 1]
-                build, members = self.tables.classes[place][key]
-                untested_mask &= ~members
-                tested_mask |= members
-                if part.possible(build, items):
-                    fits |= members
-            if len(part_masks) > 20_000:
-                part_masks.clear()
-            part_masks[cache_key] = tested_mask, fits
+        part, items = self.tables.parts[place], tuple(self.items[number] for number in sorted(own))
+        tested_mask, fits = self.tables.part_masks.get((place, items), (0, 0))
+        while untested_mask := within & ~tested_mask:
+            build = next(self.builds(untested_mask))
+            members = self.tables.classes[place][part.classify(build)][1]
+            tested_mask |= members
+            if part.best(build, items) is not None:
+                fits |= members
+        self.tables.part_masks[place, items] = tested_mask, fits
         return within & fits
 
-    def choice(self, place: int, key: Hashable, build: TensorflowBuild, own: Items) -> Choice | None:
-        items = [self.items[number] for number in sorted(own)]
-        cache_key = (place, key, tuple(self.identities[number] for number in sorted(own)))
-        choices = self.tables.choices
-        if cache_key not in choices:
-            if len(choices) > 200_000:
-                choices.clear()
-            choices[cache_key] = self.tables.parts[place].best(build, items)
-        return choices[cache_key]
+    def choice(self, place: int, build: TensorflowBuild, own: Items) -> Choice | None:
+        return self.tables.parts[place].best(build, [self.items[number] for number in sorted(own)])
 
     def mask(self, numbers: Items) -> int:
         """The builds that can be completed to a stack that meets all chosen items."""

@@ -229,10 +229,10 @@ def representative(problem: ConstraintProblem, place: int, own: Items, mask: int
             return modest
     best, agreed = next(problem.builds(mask)), (-1, False)
     built = level == "build_tools"
-    for key, (_, members) in problem.tables.classes[place].items():
+    for _, members in problem.tables.classes[place].values():
         if members & mask:
             build = next(problem.builds(members & mask))
-            met = sum(problem.choice(place, key, build, frozenset({number})) is not None for number in own)
+            met = sum(problem.choice(place, build, frozenset({number})) is not None for number in own)
             if (met, built and build.from_source) > agreed:
                 best, agreed = build, (met, built and build.from_source)
     return best
@@ -290,7 +290,7 @@ def too_old_for_gpu(problem: ConstraintProblem, clash: Items, number: int) -> Fi
     mask = problem.mask(clash - {number})
     if not isinstance(gpu, Gpu) or not mask or any(item.key in ("tensorflow", "gpu") for item in items):
         return None
-    builds = [build for build in problem.builds(mask) if not problem.refusal(number, build)]
+    builds = [build for build in problem.builds(mask) if not problem.refusal(problem.items[number], build)]
     labels = listed([item.label for item in items])
     absent = [item for item in items if item.absent and item.key == "cuda"]
     if absent and not builds:
@@ -315,7 +315,7 @@ def cover(problem: ConstraintProblem, number: int, builds: list[TensorflowBuild]
     item = problem.items[number]
     findings_by_kind: dict[str, Finding] = {}
     for build in sorted(builds, key=lambda build: (build.from_source, not build.tested)):
-        finding = problem.refusal(number, build)
+        finding = problem.refusal(item, build)
         if finding:
             kind = "glibc" if "glibc" in finding.text else re.sub(r"[\d.]+", "", finding.text)[:24]
             findings_by_kind.setdefault(f"{build.cuda}" if isinstance(item.subject, Gpu) else kind, finding)

@@ -28,9 +28,5 @@ class Part(Protocol):
     def best(self, build: TensorflowBuild, items: Sequence[Item]) -> Choice | None:
         """The first choice that meets all items; None if there is none."""
 
-    def possible(self, build: TensorflowBuild, items: Sequence[Item]) -> bool:
-        """Whether there is a choice; overridden if the reasons of a choice take long to compute."""
-        return self.best(build, items) is not None
-
     def facts(self, build: TensorflowBuild, items: Sequence[Item]) -> Iterator[Finding]:
         """One fact for each item, and one for the build: together they say why there is no choice."""

@@ -87,7 +87,7 @@ class Misuse(ValueError):
     """A request that cannot be read: an unknown component or an invalid value. The message has the nearest name."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Item:
     """One constraint or host fact. `label` is its name in messages; `subject` is what an OS, GPU or Hadoop name stands for."""
 

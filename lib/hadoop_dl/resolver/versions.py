@@ -32,6 +32,7 @@ def newest(texts: Iterable[str]) -> list[str]:
     return sorted(texts, key=version, reverse=True)
 
 
+@lru_cache(maxsize=256)
 def cc(text: str) -> tuple[int, int]:
     """A compute capability as two numbers."""
     major, _, minor = text.partition(".")

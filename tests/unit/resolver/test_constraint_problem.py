@@ -1,4 +1,4 @@
-"""What lets requests share results: a rule or a part is evaluated for one build, and the result holds for all that are alike."""
+"""What lets requests share results: a part is evaluated for one build, and the result holds for all of its class."""
 
 from itertools import product
 from typing import Any
@@ -6,26 +6,12 @@ from typing import Any
 import pytest
 
 from hadoop_dl.data import compat
-from hadoop_dl.data.host_facts import HostProfile
+from hadoop_dl.resolver import compose
 from hadoop_dl.resolver.constraint_problem import ConstraintProblem, shared_tables
-from hadoop_dl.resolver.hosts import known_systems
 from hadoop_dl.resolver.request import Item, read_request
-from hadoop_dl.resolver.rules.tensorflow import rules
 
 DATA = compat.load()
 TABLES = shared_tables(DATA)
-GPUS = sorted({f"cc={row['cc']}" for row in DATA.rows("gpus", "architectures")})
-FACTS = (
-    HostProfile(pythons=()),
-    HostProfile(pythons=("2.7", "3.6")),
-    HostProfile(pythons=("3.9", "3.11", "3.13")),
-    HostProfile(glibc="2.12"),
-    HostProfile(glibc="2.17"),
-    HostProfile(glibc="2.34"),
-    HostProfile(cpu_features=()),
-    HostProfile(cpu_features=("sse4_1", "sse4_2", "avx")),
-    HostProfile(architecture="aarch64"),
-)
 REQUESTS: tuple[dict[str, Any], ...] = (
     {"tensorflowonspark": "2.2", "pyspark": "3", "java": "8"},
     {"tensorflowonspark": "none", "pyspark": "none", "java": "none"},
@@ -52,24 +38,6 @@ REQUESTS: tuple[dict[str, Any], ...] = (
 )
 
 
-def environment_items() -> list[Item]:
-    items = [item for system in known_systems(DATA) for item in read_request(DATA, {"os": system})]
-    items += [item for name in (*GPUS, "none") for item in read_request(DATA, {"gpu": name})]
-    return items + [item for host in FACTS for item in read_request(DATA, {}, host)]
-
-
-@pytest.mark.parametrize("item", environment_items(), ids=lambda item: item.label)
-def test_a_rule_refuses_all_builds_that_are_alike_or_none_of_them(item: Item) -> None:
-    item_rules = list(rules(TABLES.catalog, item))
-    assert item_rules
-    remaining_builds = []
-    for build in TABLES.catalog.builds:
-        refusals = [any(finding.refuses for finding in rule(build)) for rule, _ in item_rules]
-        remaining_builds += [] if any(refusals) else [build]
-    asked_once = ConstraintProblem(TABLES, [item]).build_mask(0)
-    assert [build for build in TABLES.catalog.builds if asked_once >> build.index & 1] == remaining_builds
-
-
 def own_items(place: int, request: dict[str, Any]) -> list[Item]:
     return [item for item in read_request(DATA, request) if TABLES.parts[place].level in item.levels]
 
@@ -79,15 +47,11 @@ def own_items(place: int, request: dict[str, Any]) -> list[Item]:
     [(place, one) for place, one in product(range(len(TABLES.parts)), REQUESTS) if own_items(place, one)],
     ids=str,
 )
-def test_a_part_is_possible_where_it_has_a_choice_for_every_build_of_the_class(
-    place: int, asked: dict[str, Any]
-) -> None:
+def test_a_part_has_a_choice_for_every_build_of_a_class_or_for_none(place: int, asked: dict[str, Any]) -> None:
     part, items = TABLES.parts[place], own_items(place, asked)
-    for key, (first, _) in TABLES.classes[place].items():
-        assert part.possible(first, items) is (part.best(first, items) is not None), key
-    fits = {key: part.possible(first, items) for key, (first, _) in TABLES.classes[place].items()}
+    fits = {key: part.best(first, items) is not None for key, (first, _) in TABLES.classes[place].items()}
     for build in TABLES.catalog.builds:
-        assert part.possible(build, items) is fits[part.classify(build)]
+        assert (part.best(build, items) is not None) is fits[part.classify(build)]
 
 
 def test_a_part_that_is_asked_again_about_other_builds_answers_about_them() -> None:
@@ -97,10 +61,18 @@ def test_a_part_that_is_asked_again_about_other_builds_answers_about_them() -> N
         shared_problem = ConstraintProblem(TABLES, read_request(DATA, {**spark, "tensorflow": version}))
         fresh = {
             build
-            for build in shared_problem.builds(shared_problem.build_mask(0))
+            for build in shared_problem.builds(shared_problem.build_masks[0])
             if all(
                 part.best(build, [item for item in shared_problem.items if part.level in item.levels]) is not None
                 for part in TABLES.parts
             )
         }
         assert set(shared_problem.builds(shared_problem.solutions)) == fresh
+
+
+def test_a_reason_names_the_release_of_its_own_answer() -> None:
+    """Both releases are of one class; the second answer named the first one's."""
+    for version in ("1.15.5", "1.15.0"):
+        reasons = compose({"tensorflow": version, "tensorflow_package": "tensorflow"}).reasons
+        (reason,) = (finding.text for finding in reasons if finding.text.startswith("kafka"))
+        assert f"tensorflow {version} logs in" in reason

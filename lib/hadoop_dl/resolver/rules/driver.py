@@ -49,7 +49,6 @@ class Driver(Part):
         self.rows = BranchRows(compat)
         self.branches, self.newest = self.rows.branches, self.rows.newest
         self.modules = sorted(compat.rows("drivers", "modules"), key=lambda row: row["module"] == "open")
-        self.first: dict[Hashable, tuple[Candidate, list[Finding]] | None] = {}
         self.only_open = {
             row["architecture"]: row for row in compat.rows("drivers", "architectures_without_proprietary_module")
         }
@@ -193,33 +192,18 @@ class Driver(Part):
 
     def best(self, build: TensorflowBuild, items: Sequence[Item]) -> Choice | None:
         if build.cuda is None:
-            return Choice() if self.possible(build, items) else None
+            return Choice() if all(item.absent for item in items if item.key.startswith("driver")) else None
         pair = self.find(build, items)
         return self.choice(build, pair[0], items, pair[1]) if pair else None
 
-    def possible(self, build: TensorflowBuild, items: Sequence[Item]) -> bool:
-        if build.cuda is None:
-            return all(item.absent for item in items if item.key.startswith("driver"))
-        return self.find(build, items) is not None
-
     def find(self, build: TensorflowBuild, items: Sequence[Item]) -> tuple[Candidate, list[Finding]] | None:
-        """The first driver for a TensorFlow with CUDA, and what there is to know about it; found once for each floor."""
-        floor = self.needed(build, items)
-        if not all(item.accepts(floor) for item in items if item.key == "driver_min"):
-            return None
-        least = self.needed(build, items, every=False)
-        asked_for = floor, least, tuple((item.key, item.text, item.subject) for item in items)
-        if asked_for not in self.first:
-            if len(self.first) > 20_000:
-                self.first.clear()
-            self.first[asked_for] = self.find_first(floor, least, items)
-        return self.first[asked_for]
-
-    def find_first(self, needed: str, least: str, items: Sequence[Item]) -> tuple[Candidate, list[Finding]] | None:
-        """The first driver that is new enough and that no item refuses; one without doubts before one with.
-
-        needed: what to install must be as new; least: a driver that runs or was named must be as new, and a warning tells the rest.
+        """The first driver that is new enough and that no item refuses, and what there is to know about it; one without doubts before
+        one with. What to install must be new enough for every card that a name may mean. One that runs or was named must be for one of
+        them, and a warning tells the rest.
         """
+        needed, least = self.needed(build, items), self.needed(build, items, every=False)
+        if not all(item.accepts(needed) for item in items if item.key == "driver_min"):
+            return None
         doubtful = None
         for candidate in self.candidates(items):
             floor = least if candidate.named else needed

@@ -30,17 +30,9 @@ class Keras(Part):
         self.catalog = catalog
         rows = catalog.compat.rows("keras", "releases")
         self.releases = sorted(rows, key=lambda row: version(row["version"]), reverse=True)
-        self.known: dict[Hashable, list[Row]] = {}
 
     def classify(self, build: TensorflowBuild) -> Hashable:
         return build.name, build.python
-
-    def fitting(self, build: TensorflowBuild) -> list[Row]:
-        """The releases for a line and a Python, the best first."""
-        key = self.classify(build)
-        if key not in self.known:
-            self.known[key] = self.package(build) if build.line["keras"].get("package") else self.standalone(build)
-        return self.known[key]
 
     def package(self, build: TensorflowBuild) -> list[Row]:
         keras = build.line["keras"]
@@ -65,9 +57,9 @@ class Keras(Part):
         """The releases that may be installed, the best first; None is no Keras, except for a line that requires the package."""
         keras = build.line["keras"]
         if keras.get("package"):
-            return list(self.fitting(build))
+            return list(self.package(build))
         usual = keras.get("standalone") and build.python not in NO_PYYAML
-        return [*self.fitting(build), None] if usual else [None, *self.fitting(build)]
+        return [*self.standalone(build), None] if usual else [None, *self.standalone(build)]
 
     def best(self, build: TensorflowBuild, items: Sequence[Item]) -> Choice | None:
         for row in self.candidates(build):
@@ -135,7 +127,6 @@ class TensorflowIo(Part):
             for row in catalog.compat.rows("tensorflow_io", "observed")
             if row["result"] == "ok"
         }
-        self.known: dict[Hashable, list[Row]] = {}
         self.built = {row["feature"]: row for row in catalog.compat.rows("tensorflow_build", "from_source")}
 
     def classify(self, build: TensorflowBuild) -> Hashable:
@@ -149,12 +140,6 @@ class TensorflowIo(Part):
 
     def io(self, build: TensorflowBuild) -> list[Row]:
         """The releases of tensorflow-io for a line, a Python and a package, newest first."""
-        key = (build.name, build.python, build.package)
-        if key not in self.known:
-            self.known[key] = self._io(build)
-        return self.known[key]
-
-    def _io(self, build: TensorflowBuild) -> list[Row]:
         rows = []
         for row in self.releases:
             beyond = self.beyond.get(build.name)
@@ -187,9 +172,6 @@ class TensorflowIo(Part):
         off = {item.key for item in items if item.key in NAMES and not item.flag}
         rows = self.find(build, items)
         return self.choice(build, rows[0], off) if rows else None
-
-    def possible(self, build: TensorflowBuild, items: Sequence[Item]) -> bool:
-        return bool(self.find(build, items))
 
     def find(self, build: TensorflowBuild, items: Sequence[Item]) -> list[Row | None]:
         """A list of one: the release of tensorflow-io, or None for none. An empty list if the items leave nothing."""

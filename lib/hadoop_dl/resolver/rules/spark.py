@@ -50,8 +50,6 @@ class Spark(Part):
             compat.rows("tensorflowonspark", "releases"), key=lambda row: version(row["version"]), reverse=True
         )
         self.lines = sorted(compat.rows("spark", "lines"), key=lambda row: version(row["line"]), reverse=True)
-        self.for_lines: dict[str, list[tuple[Row, Finding | None]]] = {}
-        self.known: dict[Hashable, list[Row]] = {}
         self.found: dict[Hashable, list[tuple[Row, str]]] = {}
         self.observed = [row for row in compat.rows("observed_stacks", "stacks") if row["tensorflowonspark"]]
         self.results: dict[tuple[str, str, str], Row] = {}
@@ -91,19 +89,9 @@ class Spark(Part):
 
     def fitting(self, build: TensorflowBuild) -> list[Row]:
         """The releases of TensorFlowOnSpark for a TensorFlow, the newest first, those with a doubt last."""
-        key = self.classify(build)
-        if key not in self.known:
-            pairs = self.for_line(build.name)
-            sure = [row for row, doubt in pairs if not doubt and not self.form_refusal(build, row)]
-            self.known[key] = sure + [row for row, doubt in pairs if doubt]
-        return self.known[key]
-
-    def for_line(self, line: str) -> list[tuple[Row, Finding | None]]:
-        """The releases for a line of TensorFlow, the newest first, each with the doubt about it if there is one."""
-        if line not in self.for_lines:
-            pairs = [(row, self.line_refusal(line, row)) for row in self.releases]
-            self.for_lines[line] = [(row, doubt) for row, doubt in pairs if not (doubt and doubt.refuses)]
-        return self.for_lines[line]
+        pairs = [(row, self.line_refusal(build.name, row)) for row in self.releases]
+        sure = [row for row, doubt in pairs if not doubt and not self.form_refusal(build, row)]
+        return sure + [row for row, doubt in pairs if doubt and doubt.doubt]
 
     def sparks(self, items: Sequence[Item]) -> list[Row]:
         """The Spark lines: verified ones first, and those that share a Java with Hadoop before them."""
@@ -176,9 +164,6 @@ class Spark(Part):
             choice.warnings += [untried(hadoop, run[0]) for hadoop in hadoops if hadoop.is_untried(run[1])]
         return choice
 
-    def possible(self, build: TensorflowBuild, items: Sequence[Item]) -> bool:
-        return self.find(build, items) is not None
-
     def find(self, build: TensorflowBuild, items: Sequence[Item]) -> tuple[Row | None, tuple[Row, str] | None] | None:
         """The TensorFlowOnSpark and the Spark with its release, or none of the two; None if the items leave nothing."""
         pins = [item for item in items if item.key == "tensorflowonspark"]
@@ -199,8 +184,6 @@ class Spark(Part):
         """The Spark lines that run here, each with its release; the same for every TensorFlow on this Python."""
         key = (python, tuple((item.key, item.text, item.host_fact, item.subject) for item in items))
         if key not in self.found:
-            if len(self.found) > 20_000:
-                self.found.clear()
             pins = [item for item in items if item.key == "pyspark"]
             pairs = [(row, self.release(row, pins, python)) for row in self.sparks(items)]
             self.found[key] = [

@@ -1,7 +1,6 @@
 """Rules between a TensorFlow build and its environment: the operating system, each GPU, each fact of the host."""
 
-from collections.abc import Callable, Iterable, Iterator
-from functools import partial
+from collections.abc import Iterable, Iterator
 
 from hadoop_dl.data.compat import Row
 from hadoop_dl.data.host_facts import HostProfile
@@ -16,40 +15,20 @@ from hadoop_dl.resolver.versions import cc, listed, version
 GENERATIONS = {2: 0, 3: 1, 5: 2, 6: 3, 7: 4, 8: 5, 9: 6, 10: 7, 11: 7, 12: 7}
 
 
-Rule = Callable[[TensorflowBuild], Iterator[Finding]]
-Fields = tuple[str, ...]
-# What decides whether a fact of a host that was read refuses a build.
-OF_HOST: dict[str, Fields] = {
-    "python": ("python",),
-    "glibc": ("glibc_min",),
-    "cpu": ("name", "source"),
-    "architecture": ("source",),
-}
-
-
-def rules(catalog: BuildCatalog, item: Item) -> Iterator[tuple[Rule, Fields]]:
-    """The rules of an environment item (os, gpu, host), each with the fields of a build that decide: builds equal in them are all refused or none.
-
-    Messages may still differ, because they name versions and packages.
-    """
+def build_findings(catalog: BuildCatalog, item: Item, build: TensorflowBuild) -> Iterator[Finding]:
+    """Everything that an environment item (os, gpu, host) contributes about a build."""
     subject = item.subject
     if isinstance(subject, System):
-        yield partial(wheel_on_system, catalog, subject), ("name", "glibc_min")
-        yield partial(cuda_on_system, catalog, subject), ("cuda", "pip_cuda")
+        yield from wheel_on_system(catalog, subject, build)
+        yield from cuda_on_system(catalog, subject, build)
         if not item.host_fact:  # On a host that was read, its own Pythons count.
-            yield partial(python_on_system, catalog, subject), ("python",)
+            yield from python_on_system(catalog, subject, build)
     elif isinstance(subject, Gpu):
-        yield partial(code_for_gpu, catalog, subject), ("name", "source", "cuda", "pip_cuda")
-    elif item.key == "gpu" and item.absent:
-        yield no_gpu_needed, ("gpu",)
+        yield from code_for_gpu(catalog, subject, build)
+    elif item.key == "gpu" and item.absent and build.gpu:
+        yield Finding("A build of TensorFlow for CUDA is for hosts with GPUs", sources(build.release))
     elif isinstance(subject, HostProfile):
-        yield partial(host_findings, catalog, subject, item.host_fact), OF_HOST.get(item.host_fact, ("index",))
-
-
-def build_findings(catalog: BuildCatalog, item: Item, build: TensorflowBuild) -> Iterator[Finding]:
-    """Everything that an environment item contributes about a build."""
-    for rule, _ in rules(catalog, item):
-        yield from rule(build)
+        yield from host_findings(catalog, subject, item.host_fact, build)
 
 
 def platform(catalog: BuildCatalog, system: System) -> Row:
@@ -133,11 +112,6 @@ def python_on_system(catalog: BuildCatalog, system: System, build: TensorflowBui
             f"{system.label[0].upper()}{system.label[1:]} has Python {listed(pythons)}: install Python {build.python} on the hosts from elsewhere",
             sources(row),
         )
-
-
-def no_gpu_needed(build: TensorflowBuild) -> Iterator[Finding]:
-    if build.gpu:
-        yield Finding("A build of TensorFlow for CUDA is for hosts with GPUs", sources(build.release))
 
 
 def code_for_gpu(catalog: BuildCatalog, gpu: Gpu, build: TensorflowBuild) -> Iterator[Finding]:
