@@ -263,35 +263,6 @@ def test_constraints_become_one_named_stack_for_all_hosts_that_ask_the_same():
     assert {host["stack"]["name"] for host in plan_.hosts.values()} == {STACK}
 
 
-def unlike_hosts() -> list[plan_model.Host]:
-    """Hosts that ask the same in many ways, or other things, each with something of its own that decides."""
-    request = {"tensorflow": "1.15"}
-    node = changed_node(pythons={"2.7": "/opt/python/bin/python2.7"})
-    driver_node = changed_node(nvidia={**NODE["nvidia"], "driver": "390.157"})
-    return [
-        make_host("plain", deeplearning_request=request),
-        make_host("again", deeplearning_request=dict(request)),
-        make_host("named", deeplearning_request=STACK),
-        make_host("unset", deeplearning_request=""),
-        make_host("python", node=node, deeplearning_request=request),
-        make_host("driver", node=driver_node, deeplearning_request=request),
-        make_host("glibc", node=changed_node(glibc="2.12"), deeplearning_request=request),
-        make_host("extras", deeplearning_request=STACK, deeplearning_extra_packages=["pandas"]),
-        make_host("builder", ("build_hosts",), deeplearning_request=request),
-        make_host("twin", ("build_hosts", "data_nodes"), deeplearning_request=request),
-    ]
-
-
-def test_hosts_that_share_an_answer_get_the_one_that_each_would_get_alone():
-    hosts = unlike_hosts()
-    targets = plan.resolved(hosts, {"plain": STACK})
-    for host in hosts:
-        expected = target.target_for(host.variables, host.known, host.groups, STACK if host.name == "plain" else "")
-        assert vars(targets[host.name]) == vars(expected), host.name
-    assert len({id(host_target) for host_target in targets.values()}) == len(hosts) - 1
-    assert targets["twin"] is targets["again"]
-
-
 def gpu_check_digest() -> str:
     plan_digests.role_digests.cache_clear()
     node = changed_node(nvidia={**NODE["nvidia"], "driver": "580.95.05"})

@@ -5,7 +5,7 @@ problems, or a table and, per host, the stack and the components that need work.
 """
 
 import json
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -25,7 +25,6 @@ from hadoop_dl.plan import (
 )
 from hadoop_dl.plan.component import Case, Component, Run
 from hadoop_dl.plan.components import BUILDING, COMPONENTS, concerns
-from hadoop_dl.plan.digests import canonical
 from hadoop_dl.plan.model import Host, Plan
 from hadoop_dl.plan.problems import (
     added_warnings,
@@ -163,19 +162,11 @@ def installed_environments(hosts: Sequence[Host]) -> list[list[str]]:
 
 
 def resolved(hosts: Sequence[Host], names: Mapping[str, str]) -> dict[str, Target]:
-    """The target of each host. Hosts with the same request and the same deciding facts share one Target."""
-    shared_targets: dict[Hashable, Target] = {}
-    targets = {}
-    for host in hosts:
-        variables = {name: host.variables.get(name) for name in target.INPUTS}
-        facts = host.known
-        groups = tuple(group for group in host.groups if group in target.ENVIRONMENT_GROUPS)
-        name = names.get(host.name, "")
-        key = (facts.profile, facts.os, tuple(facts.pythons.items()), canonical(variables), groups, name)
-        if key not in shared_targets:
-            shared_targets[key] = target.target_for(variables, facts, groups, name)
-        targets[host.name] = shared_targets[key]
-    return targets
+    """The target of each host."""
+    return {
+        host.name: target.target_for(host.variables, host.known, host.groups, names.get(host.name, ""))
+        for host in hosts
+    }
 
 
 def beside(hosts: Sequence[Host], targets: Mapping[str, Target]) -> dict[str, tuple[Target, ...]]:

@@ -29,10 +29,7 @@ verdicts: dict[str, Json] = {}  # of this plan, by the request and the facts tha
 
 @dataclass
 class Target:
-    """The stack and environment of a host. Equal hosts with the same request share one, so it is never changed.
-
-    Without a stack it gets no environment. `interpreter` is the host's Python that the lock is for.
-    """
+    """The stack and environment of a host. Without a stack it gets no environment. `interpreter`: the Python that the lock is for."""
 
     stack: Stack | None = None
     lock: Lock | None = None
@@ -76,7 +73,7 @@ class Target:
 
     @cached_property
     def stack_text(self) -> str:
-        """The stack as sorted JSON, as digests have it: written once for all hosts that share it."""
+        """The stack as sorted JSON, as digests have it."""
         return json.dumps(self.data, sort_keys=True, default=str)
 
 
