@@ -139,7 +139,7 @@ def test_another_fact_is_another_page():
     toolkits = [dict(row) for row in DATA.rows("cuda", "toolkits")]
     toolkits[0]["min_driver"] = "375.99"
     cuda = {**DATA.subjects["cuda"], "toolkits": toolkits}
-    other_facts = compat.Compat({**DATA.subjects, "cuda": cuda}, "other")
+    other_facts = compat.Compat({**DATA.subjects, "cuda": cuda})
     assert "375.99" not in compat_docs.tables()
     assert "| 8.0 | 375.99 | 375.99 |" in compat_docs.tables(other_facts)
 

@@ -351,7 +351,7 @@ def test_the_plan_warns_of_a_reader_of_kafka_that_has_no_kerberos(tmp_path, name
 @pytest.mark.parametrize("part", [{"tensorflow_io": "0.36.0"}, {"tensorflow_io": "0.17.0"}, {"tensorflow": "9.9.0"}])
 def test_only_a_reader_that_is_known_to_have_gssapi_has_kerberos(part):
     spans = [{"part": "tensorflow_io", "first": "0.36.0", "last": "0.36.0", "logins": ["PLAIN", "GSSAPI"]}]
-    compat = Compat({"tensorflow_io": {"kafka_logins": spans}}, "")
+    compat = Compat({"tensorflow_io": {"kafka_logins": spans}})
     assert bool(kafka_logins(compat, part)) is (part != {"tensorflow_io": "0.36.0"})
 
 

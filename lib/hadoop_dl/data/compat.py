@@ -1,11 +1,7 @@
 """The facts under compat/, read once: rows with their sources, as the files have them. Data in, rows out; nothing is decided here."""
 
-import hashlib
-import json
-import os
-import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -15,7 +11,6 @@ import yaml
 Row = Mapping[str, Any]
 REPOSITORY = Path(__file__).resolve().parents[3]
 DIRECTORY = REPOSITORY / "compat"
-CACHE = REPOSITORY / ".cache" / "compat"
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
@@ -23,12 +18,11 @@ class CompatError(ValueError):
     """Data that cannot be used; the message says which file and why."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Compat:
-    """`subjects` maps a file's subject to its content; `digest` identifies this data in every cache."""
+    """`subjects` maps a file's subject to its content."""
 
-    subjects: Mapping[str, Mapping[str, Any]] = field(compare=False)
-    digest: str
+    subjects: Mapping[str, Mapping[str, Any]]
 
     def rows(self, subject: str, name: str) -> list[Row]:
         """The records of one list, in the order of the file."""
@@ -46,44 +40,21 @@ class Compat:
 
 
 @cache
-def load(directory: Path = DIRECTORY) -> Compat:
-    """Everything under compat/. Parsing takes a quarter of a second, so the result is kept in .cache by digest."""
-    paths = sorted(directory.glob("*.yml"))
-    if not paths:
+def load() -> Compat:
+    """Everything under compat/."""
+    contents = [parse(path) for path in sorted(DIRECTORY.glob("*.yml"))]
+    if not contents:
         raise CompatError(
-            f"The resolver requires the data files in {directory}, but they are missing. Check the clone."
+            f"The resolver requires the data files in {DIRECTORY}, but they are missing. Check the clone."
         )
-    texts = {path.name: path.read_bytes() for path in paths}
-    digest = hashlib.sha256(b"\0".join(name.encode() + b"\0" + text for name, text in texts.items())).hexdigest()
-    cache_file = CACHE / f"{digest[:32]}.json"
-    try:
-        return Compat(json.loads(cache_file.read_text(encoding="utf-8")), digest)
-    except (OSError, ValueError):
-        subjects = {}
-        for name, text in texts.items():
-            content = parse(name, text)
-            subjects[content["subject"]] = content
-        keep(cache_file, subjects)
-        return Compat(subjects, digest)
+    return Compat({content["subject"]: content for content in contents})
 
 
-def parse(name: str, text: bytes) -> dict[str, Any]:
+def parse(path: Path) -> dict[str, Any]:
     try:
-        content = yaml.load(text, Loader=LOADER)  # noqa: S506 (both are safe loaders)
+        content = yaml.load(path.read_bytes(), Loader=LOADER)  # noqa: S506 (both are safe loaders)
     except yaml.YAMLError as error:
-        raise CompatError(f"compat/{name} must be YAML, but is not: {error}. Repair it.") from error
+        raise CompatError(f"compat/{path.name} must be YAML, but is not: {error}. Repair it.") from error
     if not isinstance(content, dict) or "subject" not in content:
-        raise CompatError(f"compat/{name} must be a mapping with a subject, but has none. Repair it.")
+        raise CompatError(f"compat/{path.name} must be a mapping with a subject, but has none. Repair it.")
     return content
-
-
-def keep(path: Path, subjects: Mapping[str, Any]) -> None:
-    """Write the parsed data beside the clone; if that is not allowed, the next command parses again."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=path.parent)
-        with os.fdopen(handle, "w", encoding="utf-8") as stream:
-            json.dump(subjects, stream)
-        os.replace(name, path)
-    except OSError:
-        return

@@ -46,7 +46,7 @@ class SharedTables:
 
 @cache
 def shared_tables(compat: Compat) -> SharedTables:
-    """The same tables for all requests to the same data; a Compat is hashed by its digest."""
+    """The same tables for all requests to the same data."""
     return SharedTables(compat)
 
 
