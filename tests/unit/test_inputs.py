@@ -121,7 +121,10 @@ HARMFUL: dict[str, list[Any]] = {
     "tensorflow_build_compiler": ["gcc -O3"],
     "tensorflow_build_answers": [{"TF NEED": "1"}, {"TF_NEED": ["1"]}],
     "mirror_files": [{"../../etc/x": ARCHIVE}, {".hidden": ARCHIVE}, {"x": {"url": "http://x", "sha256": SHA256}}],
-    "mirror_root": ["/srv/50%m", "/srv/two words", "/srv/./"],
+    "mirror_root": [
+        *("/srv/50%m", "/srv/two words", "/srv/./", "//", "/srv", "/home", "/home/me/mirror", "/root", "/tmp/x"),
+        *("/usr/share/mirror", "/opt/deeplearning/envs", "/opt/cloudera/parcels", "/opt//hadoop", "/var/lib/docker/x"),
+    ],
     "mirror_url": [
         "http://mirror1:89000",
         "http://mirror1:http",
@@ -199,6 +202,8 @@ def test_a_harmful_value_is_refused_by_its_name(name, value):
         ("mirror_url", "https://mirror01.example.com:8900/dl", "https://mirror01.example.com:8900/dl"),
         ("mirror_root", "/data/deeplearning", "/data/deeplearning"),
         ("mirror_root", "/srv/deeplearning-mirror", "/srv/deeplearning-mirror"),
+        ("mirror_root", "/mnt/disk1/mirror/", "/mnt/disk1/mirror/"),
+        ("mirror_root", "/mirror", "/mirror"),
         ("cuda_default", "", ""),
         ("cuda_versions", "none", "none"),
         ("nvidia_driver_version", "none", "none"),

@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from hadoop_dl.data.addresses import mirror_index_problem, own_directory_problem
+from hadoop_dl.data.addresses import mirror_index_problem
 from hadoop_dl.data.cuda_packages import archive_of
 
 Json = dict[str, Any]
@@ -37,11 +37,8 @@ def of_yarn(values: Mapping[str, Any]) -> Iterator[str]:
 
 
 def of_mirror(values: Mapping[str, Any]) -> Iterator[str]:
-    problems = [mirror_index_problem(values.get("mirror_index_url", ""), values.get("mirror_login", {}))]
-    if values.get("mirror_mode", "fetch") != "external":
-        roots = [name for name in ("mirror_root", "tensorflow_build_root") if name in values]
-        problems += [own_directory_problem(name, values[name]) for name in roots]
-    yield from (problem for problem in problems if problem)
+    if problem := mirror_index_problem(values.get("mirror_index_url", ""), values.get("mirror_login", {})):
+        yield problem
     if values.get("mirror_bundle") and not (
         values.get("mirror_bundle_key") and values.get("mirror_mode", "fetch") == "fetch"
     ):
