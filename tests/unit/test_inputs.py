@@ -228,6 +228,11 @@ def test_a_boolean_is_what_the_roles_filter_makes_of_it(value):
 OF_RUNFILE = {"nvidia_driver_version": "535.104.05", "nvidia_driver_source": "runfile"}
 
 
+ARTIFACTORY = {"mirror_index_url": "https://artifactory.example.com/artifactory/api/pypi/deeplearning/simple"}
+NEXUS = {"mirror_index_url": "http://nexus:8081/repository/deeplearning/simple"}
+LOGIN = {"mirror_login": {"user": "svc", "password": "s3cret"}}
+
+
 def archive_of(version: str) -> dict[str, Any]:
     return {"cudnn_versions": [{"version": version, "cuda": "8.0"}], "cudnn_source": "tarball"}
 
@@ -244,11 +249,20 @@ def archive_of(version: str) -> dict[str, Any]:
             {**archive_of("1.2.3"), "cudnn_tarballs": {"1.2.3": {"file": "x.tgz"}}},
             "requires an entry of cudnn_tarballs for 1.2.3",
         ),
+        ({**NEXUS, **LOGIN}, "mirror_index_url must begin with https://"),
+        (LOGIN, "mirror_index_url, but that is not set"),
+        ({**ARTIFACTORY, "mirror_login": {"user": "svc"}}, "must have user and password"),
     ],
 )
 def test_inputs_that_contradict_each_other_are_refused(variables, words):
     (problem,) = problems(**variables)
     assert words in problem
+    assert "s3cret" not in problem
+
+
+@pytest.mark.parametrize("variables", [NEXUS, {**ARTIFACTORY, **LOGIN}])
+def test_an_index_is_asked_with_a_login_over_https_or_without_one(variables):
+    assert problems(**variables) == []
 
 
 @pytest.mark.parametrize("archives", [{}, {"6.0.21": {"file": "http://mirror01/cudnn.tgz"}}])

@@ -10,8 +10,7 @@ from ansible.module_utils.hadoop_dl_host import source_wheels
 
 from hadoop_dl.cli.arguments import Parser
 from hadoop_dl.data import cdsw, host_code
-from hadoop_dl.data.addresses import HTTP
-from hadoop_dl.data.engine_image import sections
+from hadoop_dl.data.engine_image import HTTP, sections
 from hadoop_dl.data.locks import Lock
 from hadoop_dl.data.stacks import Stack, add_directory, load_stack
 from hadoop_dl.resolver.request import Misuse

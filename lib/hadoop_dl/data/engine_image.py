@@ -16,7 +16,6 @@ from urllib.parse import quote
 from ansible.module_utils.hadoop_dl_host import source_wheels
 
 from hadoop_dl.data import cdsw, programs, stacks
-from hadoop_dl.data.addresses import HTTP
 from hadoop_dl.data.compat import REPOSITORY
 from hadoop_dl.data.locks import Entry, Lock, StackError, canonicalize_name
 from hadoop_dl.data.stacks import Stack
@@ -28,6 +27,7 @@ WHEELS = f"{HOME}/wheels"  # while they are installed
 PIP = f"--no-deps --no-index --find-links {WHEELS} --only-binary :all: --require-hashes --no-cache-dir --disable-pip-version-check"
 APT = f"apt-get -o Dir::Etc::SourceList={HOME}/engine/cuda.list -o Dir::Etc::SourceParts=/dev/null"
 PACKAGE = re.compile(r"[a-z0-9][a-z0-9+.-]+=[\w.+:~-]+")
+HTTP = re.compile(r"https?://[^\s/@?#]+(/[^\s@?#]*)?")  # without user, password and query
 BASE = re.compile(r"[\w][\w./:@-]*")
 PARTS = ("tensorflow", "keras", "tensorflow_io", "tensorflowonspark")  # of a stack, by the names of their modules
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import yaml
 
-from hadoop_dl.data.addresses import mirror_index_problem
 from hadoop_dl.data.cuda_packages import archive_of
 
 Json = dict[str, Any]
@@ -37,8 +36,13 @@ def of_yarn(values: Mapping[str, Any]) -> Iterator[str]:
 
 
 def of_mirror(values: Mapping[str, Any]) -> Iterator[str]:
-    if problem := mirror_index_problem(values.get("mirror_index_url", ""), values.get("mirror_login", {})):
-        yield problem
+    url, login = values.get("mirror_index_url", ""), values.get("mirror_login", {})
+    if bool(login.get("user")) != bool(login.get("password")):
+        yield "mirror_login must have user and password and nothing else. Set both, or neither."
+    elif login.get("user") and not url:
+        yield "mirror_login is for mirror_index_url, but that is not set. Set mirror_index_url: the mirror's own server asks for no login."
+    elif login.get("user") and not url.startswith("https://"):
+        yield "mirror_index_url must begin with https://, because a password is sent there. Let the index serve https, or use one without a login."
     if values.get("mirror_bundle") and not (
         values.get("mirror_bundle_key") and values.get("mirror_mode", "fetch") == "fetch"
     ):
