@@ -6,7 +6,7 @@ short_description: Inventory of the hosts that Ambari manages
 description:
   - Reads hosts and roles over the REST API of Ambari, with GET requests only.
   - Roles decide the groups C(data_nodes), C(edge_nodes), C(cdsw_hosts) and C(masters); variables name Hadoop's paths and release.
-  - The file must be named C(ambari.yml) or C(ambari.yaml).
+  - The file must be named C(ambari.yml) or C(ambari.yaml). C(inventories/managers) has an example.
   - A cached answer is used until its time is over and never afterwards. A refused login empties the cache.
 extends_documentation_fragment:
   - manager_inventory
@@ -38,23 +38,6 @@ options:
     description: >-
       What to do with hosts that Ambari has decommissioned or taken offline: C(leave_out), or C(include) them in the group
       C(decommissioned) alone, if nothing is installed. Ambari does not report such hosts, so this has no effect here.
-"""
-
-EXAMPLES = r"""
-# ambari.yml, beside hosts.yml with the mirror's host
-plugin: ambari
-url: https://ambari01.example.com:8443
-ca: /etc/pki/tls/certs/site-ca.pem
-# AMBARI_USER and AMBARI_PASSWORD are in the environment
-cache: true
-cache_plugin: jsonfile
-cache_connection: .cache/inventory
-cache_timeout: 3600
-compose:
-  ansible_host: ambari_ip
-keyed_groups:
-  - key: ambari_cluster
-    prefix: cluster
 """
 
 from typing import Any

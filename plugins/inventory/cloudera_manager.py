@@ -6,7 +6,7 @@ short_description: Inventory of the hosts that Cloudera Manager manages
 description:
   - Reads hosts and roles over the REST API of Cloudera Manager, with GET requests only.
   - Roles decide the groups C(data_nodes), C(edge_nodes), C(cdsw_hosts) and C(masters); variables name Hadoop's paths and release.
-  - The file must be named C(cloudera_manager.yml) or C(cloudera_manager.yaml).
+  - The file must be named C(cloudera_manager.yml) or C(cloudera_manager.yaml). C(inventories/managers) has an example.
   - A cached answer is used until its time is over and never afterwards. A refused login empties the cache.
 extends_documentation_fragment:
   - manager_inventory
@@ -38,23 +38,6 @@ options:
     description: >-
       What to do with hosts that Cloudera Manager has decommissioned or taken offline: C(leave_out), or C(include) them in the group
       C(decommissioned) alone, if nothing is installed.
-"""
-
-EXAMPLES = r"""
-# cloudera_manager.yml, beside hosts.yml with the mirror's host
-plugin: cloudera_manager
-url: https://cm01.example.com:7183
-ca: /etc/pki/tls/certs/site-ca.pem
-# CLOUDERA_MANAGER_USER and CLOUDERA_MANAGER_PASSWORD are in the environment
-cache: true
-cache_plugin: jsonfile
-cache_connection: .cache/inventory
-cache_timeout: 3600
-compose:
-  ansible_host: cloudera_manager_ip
-keyed_groups:
-  - key: cloudera_manager_cluster
-    prefix: cluster
 """
 
 from typing import Any

@@ -21,12 +21,6 @@ DOCUMENTATION = r"""{
   "keytab": {"description": "File of this host with its keys", "type": "str", "default": "", "no_log": false}
 }}"""
 
-EXAMPLES = r"""
-- name: Switch to the environment
-  environment_activate:
-    path: /opt/deeplearning/envs/tf1.15-py27-el7-0123456789ab
-"""
-
 RETURN = r"""
 activated: {description: Whether C(current) was switched now, type: bool, returned: always}
 previous: {description: Name of the environment that was active before; empty without one, type: str, returned: always}

@@ -11,12 +11,6 @@ DOCUMENTATION = r"""{
   "path": {"description": "The environment's path", "type": "path", "required": true}
 }}"""
 
-EXAMPLES = r"""
-- name: Compare every byte of the environment
-  environment_check:
-    path: /opt/deeplearning/envs/tf1.15-py27-el7-0123456789ab
-"""
-
 RETURN = r"""
 added: {description: Files that were added since the seal; they are left alone, type: list, returned: always}
 """

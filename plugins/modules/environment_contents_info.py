@@ -9,12 +9,6 @@ DOCUMENTATION = r"""{
   "root": {"description": "Directory that contains C(envs) and C(current)", "type": "path", "default": "/opt/deeplearning"}
 }}"""
 
-EXAMPLES = r"""
-- name: Read what is active
-  environment_contents_info:
-  register: contents
-"""
-
 RETURN = r"""
 environment: {description: Name of the active environment; empty without one, type: str, returned: always}
 stack: {description: The stack that it was sealed as; empty without a seal, type: str, returned: always}

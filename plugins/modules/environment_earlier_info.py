@@ -13,12 +13,6 @@ DOCUMENTATION = r"""{
   "to": {"description": "Name of an environment, or of a stack", "type": "str", "default": ""}
 }}"""
 
-EXAMPLES = r"""
-- name: Find the earlier environment
-  environment_earlier_info:
-  register: earlier
-"""
-
 RETURN = r"""
 current: {description: Name of the active environment; empty without one, type: str, returned: always}
 earlier: {description: Name of the environment to go back to; empty if there is none, type: str, returned: always}

@@ -17,18 +17,6 @@ DOCUMENTATION = r"""{
   "timeout": {"description": "Seconds for one import and for another run on this host to end", "type": "int", "default": 600}
 }}"""
 
-EXAMPLES = r"""
-- name: Verify and seal the environment
-  environment_seal:
-    path: /opt/deeplearning/envs/tf1.15-py27-el7-0123456789ab
-    stack: tf1.15-py27-el7
-    digest: 0123456789ab
-    lock: "{{ environment_lock }}"
-    imports:
-      - tensorflow
-      - keras
-"""
-
 RETURN = r"""
 sealed: {description: Whether a tree was sealed now, type: bool, returned: always}
 tree: {description: Directory of the sealed tree, type: str, returned: not in check mode}

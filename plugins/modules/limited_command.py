@@ -15,12 +15,6 @@ DOCUMENTATION = r"""{
   "removes": {"description": "Run it only if this file exists", "type": "path"}
 }}"""
 
-EXAMPLES = r"""
-- name: Refresh the linker cache
-  limited_command:
-    argv: [ldconfig]
-"""
-
 RETURN = r"""
 cmd: {description: What was run, type: list, returned: always}
 rc: {description: "Its exit status; 124 if it was ended at the limit, 127 if it cannot be run", type: int, returned: always}

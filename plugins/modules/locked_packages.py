@@ -19,15 +19,6 @@ DOCUMENTATION = r"""{
   "timeout": {"description": "Seconds for all downloads, for each program, and for another run on this host to end", "type": "int", "default": 3600}
 }}"""
 
-EXAMPLES = r"""
-- name: Install Keras
-  locked_packages:
-    environment: /opt/deeplearning/envs/tf1.15-py27-el7-0123456789ab
-    component: keras
-    lock: "{{ keras_lock }}"
-    mirror_url: http://mirror1:8900
-"""
-
 RETURN = r"""
 packages: {description: "What was installed, as project and version", type: list, returned: always}
 tree: {description: Directory that the component is in, type: str, returned: not in check mode}

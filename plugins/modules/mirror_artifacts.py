@@ -20,12 +20,6 @@ DOCUMENTATION = r"""{
   "timeout": {"description": "Seconds after which the downloads are given up; what is there stays", "type": "int", "default": 10800}
 }}"""
 
-EXAMPLES = r"""
-- name: Fetch the artifacts
-  mirror_artifacts:
-    artifacts: "{{ mirror_artifacts }}"
-"""
-
 RETURN = r"""
 fetched: {description: Names of what was fetched, type: list, returned: always}
 missing: {description: What is wrong with which artifact, type: dict, returned: always}

@@ -16,16 +16,6 @@ DOCUMENTATION = r"""{
   "timeout": {"description": "Seconds for all of it", "type": "int", "default": 10800}
 }}"""
 
-EXAMPLES = r"""
-- name: Fetch the driver
-  mirror_packages:
-    root: /srv/carry
-    name: el9
-    packages: [nvidia-driver-cuda-535.104.05, kmod-nvidia-latest-dkms-535.104.05]
-    repositories: [https://developer.download.nvidia.com/compute/cuda/repos/rhel9/x86_64]
-    key: "{{ lookup('ansible.builtin.file', 'keys/nvidia.asc') }}"
-"""
-
 RETURN = r"""
 reason: {description: Why the set was made; empty if it was there, type: str, returned: always}
 """

@@ -17,13 +17,6 @@ DOCUMENTATION = r"""{
   "root": {"description": "Directory of this project", "type": "path", "default": "/opt/deeplearning"}
 }}"""
 
-EXAMPLES = r"""
-- name: Record tfos-submit, and create its link
-  own_files:
-    component: tensorflowonspark
-    paths: [/opt/deeplearning/bin/tfos-submit, /usr/local/bin/tfos-submit]
-"""
-
 RETURN = r"""
 removed: {description: "Paths that were removed (in check mode, would be)", type: list, returned: success}
 """

@@ -8,11 +8,6 @@ description:
   - It reads /proc/locks and the lock files of dnf and yum, and changes nothing.
 """
 
-EXAMPLES = r"""
-- name: Read who holds the package manager's lock
-  package_lock_info:
-"""
-
 RETURN = r"""
 holder: {description: "The process and the file that it holds, empty if the lock is free", type: str, returned: always}
 """
