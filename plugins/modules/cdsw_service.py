@@ -12,8 +12,7 @@ DOCUMENTATION = r"""{
   "role": {"description": "The host's role in CDSW", "type": "str", "choices": ["master", "worker"], "default": "master"},
   "release": {"description": "CDSW's release", "type": "str", "required": true},
   "timeout": {"description": "Seconds until CDSW must be ready", "type": "int", "default": 600},
-  "root": {"description": "The directory of this project", "type": "path", "default": "/opt/deeplearning"},
-  "wait": {"description": "Seconds for another run to end", "type": "int", "default": 600}
+  "root": {"description": "The directory of this project", "type": "path", "default": "/opt/deeplearning"}
 }}"""
 
 RETURN = r"""
@@ -82,7 +81,7 @@ def main():
     problem = ""
     if restarts:
         try:
-            with HostLock("cdsw restart", params["wait"], params["root"]) as lock:
+            with HostLock("cdsw restart", root=params["root"]) as lock:
                 problem = restart(path, params, lock)
         except HostLocked as held:
             module.fail_json(msg=str(held))

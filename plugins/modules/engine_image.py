@@ -22,7 +22,6 @@ DOCUMENTATION = r"""{
   "questions": {"description": "What the probe asks in the image", "type": "dict", "default": {}},
   "probe": {"description": "The probe, a program for Python 2.7 and 3", "type": "str", "default": ""},
   "megabytes": {"description": "Size of the packages", "type": "int", "default": 0},
-  "largest": {"description": "Gigabytes that the image may have", "type": "int", "default": 10},
   "mirror_url": {"description": "Address of the mirror", "type": "str", "default": ""},
   "mirror_ca": {"description": "CA bundle on this host for a mirror with https; empty for the system's", "type": "str", "default": ""},
   "wheels": {"description": "What the mirror has of the stack: project, file, sha256 and size of each", "type": "list", "elements": "dict", "default": []},
@@ -31,8 +30,7 @@ DOCUMENTATION = r"""{
   "archives": {"description": "Directory for archives of images; empty for none", "type": "str", "default": ""},
   "keep": {"description": "How many earlier images stay", "type": "int", "default": 2},
   "record": {"description": "Which image is active", "type": "path", "default": "/opt/deeplearning/etc/cdsw_engine.json"},
-  "timeout": {"description": "Seconds for the build, and for the archive", "type": "int", "default": 3600},
-  "wait": {"description": "Seconds for another run to end", "type": "int", "default": 600}
+  "timeout": {"description": "Seconds for the build, and for the archive", "type": "int", "default": 3600}
 }}"""
 
 RETURN = r"""
@@ -67,7 +65,7 @@ from ansible.module_utils.hadoop_dl_host.host_system import version_key
 
 LABEL = "hadoop-deeplearning.stack"
 ROOM = 4  # times the packages' size, for the files that they become
-GB = 10**9
+GB, LARGEST = 10**9, 10  # gigabytes that an image may have
 PROGRAMS = ("gpu-check",)  # files that run
 CONTAINER, WHEELS = "cdsw-engine-installation", "/opt/deeplearning/wheels"  # as in `install`
 
@@ -226,10 +224,8 @@ class Images(object):
     def test(self, draft):
         """Size, imports, libraries, a product, gpu-check: as the engine's user. Whether it needs a driver."""
         size = self.docker.image(draft)["size"]
-        if size > self.wanted["largest"] * GB:
-            raise Refused(
-                "it has %.1f GB, and CDSW takes images of at most %d GB" % (size / GB, self.wanted["largest"])
-            )
+        if size > LARGEST * GB:
+            raise Refused("it has %.1f GB, and CDSW takes images of at most %d GB" % (size / GB, LARGEST))
         arguments = ["-s", "-c", self.wanted["probe"], json.dumps(self.wanted["questions"])]
         name, python = "cdsw-engine-probe", "python" + self.wanted["python"]
         answers = answered(self.docker.ask(draft, name, python, arguments))
@@ -344,7 +340,7 @@ def main():
     module = AnsibleModule(argument_spec=documented.options(DOCUMENTATION), supports_check_mode=True)
     params = module.params
     try:
-        lock = HostLock("engine image", params["wait"], os.path.dirname(os.path.dirname(params["record"])))
+        lock = HostLock("engine image", root=os.path.dirname(os.path.dirname(params["record"])))
         with unless_checking(module, lock) as held_lock:
             run(module, params, held_lock)
     except (Refused, HostLocked) as problem:

@@ -10,8 +10,7 @@ DOCUMENTATION = r"""{
   "The parts of the GPU layer belong together. Their receipts are restored if all of them hold."],
 "options": {
   "root": {"description": "Directory with C(envs), C(current), C(state) and C(etc)", "type": "path", "default": "/opt/deeplearning"},
-  "state": {"description": "Whether to keep or to restore", "type": "str", "choices": ["kept", "restored"], "required": true},
-  "timeout": {"description": "Seconds for another step on the host to end", "type": "int", "default": 60}
+  "state": {"description": "Whether to keep or to restore", "type": "str", "choices": ["kept", "restored"], "required": true}
 }}"""
 
 RETURN = r"""
@@ -30,6 +29,7 @@ from ansible.module_utils.hadoop_dl_host.host_lock import HostLock
 NAME = "records.json"  # in an environment's state
 GPU = ("nvidia_driver", "cuda", "cudnn", "nccl", "gpu_check")
 OTHERS = ("hadoop_client", "tensorflowonspark", "verify")
+WAIT = 60  # seconds for another step on the host to end
 LARGEST = 1 << 20  # bytes of one file of settings
 
 
@@ -102,7 +102,7 @@ def work(module):
     else:
         components, changes = outdated(root, environment_tree.read_json(path) or {})
     if changes and not module.check_mode:
-        with HostLock("the records of %s" % os.path.basename(tree), module.params["timeout"], root):
+        with HostLock("the records of %s" % os.path.basename(tree), WAIT, root):
             for file, text in changes:
                 disk_space.with_reserve(
                     root, lambda file=file, text=text: atomic_files.write_whole(file, text.encode("utf-8"))

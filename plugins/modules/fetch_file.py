@@ -12,7 +12,6 @@ DOCUMENTATION = r"""{
   "path": {"description": "Where it goes; the directory exists and belongs to root", "type": "path", "required": true},
   "sha256": {"description": "Its sha256", "type": "str", "required": true},
   "permissions": {"description": "Mode of the file", "type": "str", "default": "0600"},
-  "size": {"description": "Its size in bytes; 0 if it is not known", "type": "int", "default": 0},
   "timeout": {"description": "Seconds for the whole download", "type": "int", "default": 3600},
   "ca": {"description": "CA bundle for https", "type": "path"},
   "use_proxy": {"description": "Whether the host's proxy is used; never for the site's own mirror", "type": "bool", "default": true}
@@ -39,8 +38,8 @@ def main():
                 os.chmod(path, mode)
             module.exit_json(changed=changed)
         if not module.check_mode:
-            limits = (params["size"], params["timeout"], params["ca"])
-            downloads.fetch(params["url"], path, params["sha256"], *limits, proxied=params["use_proxy"], mode=mode)
+            limits = {"seconds": params["timeout"], "ca": params["ca"], "proxied": params["use_proxy"]}
+            downloads.fetch(params["url"], path, params["sha256"], mode=mode, **limits)
     except downloads.DownloadError as problem:
         module.fail_json(msg=str(problem), **({"sha256": problem.sha256} if problem.sha256 else {}))
     except (IOError, OSError) as error:

@@ -14,8 +14,7 @@ DOCUMENTATION = r"""{
   "services": {"description": "What must be restarted", "type": "list", "elements": "str", "default": []},
   "replaces": {"description": "Whether a differing value of the site is replaced instead of refused", "type": "bool", "default": false},
   "state": {"description": ["C(present) sets the keys. C(previous) restores what the services ran with last. C(restarted) records that they run with the files."], "type": "str", "choices": ["present", "previous", "restarted"], "default": "present"},
-  "root": {"description": "Directory of this project", "type": "path", "default": "/opt/deeplearning"},
-  "wait": {"description": "Seconds for another run to end", "type": "int", "default": 600}
+  "root": {"description": "Directory of this project", "type": "path", "default": "/opt/deeplearning"}
 }}"""
 
 RETURN = r"""
@@ -99,8 +98,7 @@ def main():
     module = AnsibleModule(argument_spec=documented.options(DOCUMENTATION), supports_check_mode=True)
     params = module.params
     try:
-        lock = HostLock("keys of files", params["wait"], params["root"])
-        with unless_checking(module, lock):
+        with unless_checking(module, HostLock("keys of files", root=params["root"])):
             result = apply(module, params)
     except HostLocked as problem:
         module.fail_json(msg=str(problem))

@@ -6,7 +6,6 @@ DOCUMENTATION = r"""{
 "short_description": "Rebuild the initramfs of the installed kernels that hold a module that must not be there",
 "description": ["The new image is made beside the old one, listed, and only then renamed over it. A full /boot leaves the old one."],
 "options": {
-  "forbidden_module": {"description": "Name of the module that must not be in the image", "type": "str", "default": "nouveau"},
   "rebuild": {"description": "Rebuild every image whatever it holds (after the settings were removed)", "type": "bool", "default": false}
 }}"""
 
@@ -28,7 +27,6 @@ LIMIT = 1800  # seconds for one program; an image takes about a minute
 class Images(object):
     def __init__(self, module):
         self.module = module
-        self.forbidden = module.params["forbidden_module"]
 
     def installed(self):
         """Kernel releases with an image."""
@@ -41,7 +39,7 @@ class Images(object):
             self.module.fail_json(
                 msg="%s must be readable, but %s. Rebuild it by hand and look." % (path, answer.problem[-300:])
             )
-        return re.search(r"/%s\.ko" % re.escape(self.forbidden), answer.output) is not None
+        return re.search(r"/nouveau\.ko", answer.output) is not None
 
     def rebuild(self, release):
         path = IMAGE % release
@@ -51,9 +49,8 @@ class Images(object):
             self.command(["dracut", "--force", fresh, release], release)
             if not self.module.params["rebuild"] and self.holds_module(fresh):
                 self.module.fail_json(
-                    msg="The initramfs of %s must keep %s out, but after a rebuild it still holds the module %s; the old image is in "
-                    "place. Look for add_drivers or force_drivers in /etc/dracut.conf.d."
-                    % (release, self.forbidden, self.forbidden)
+                    msg="The initramfs of %s must keep nouveau out, but after a rebuild it still holds the module nouveau; the old image is in "
+                    "place. Look for add_drivers or force_drivers in /etc/dracut.conf.d." % release
                 )
             atomic_files.sync_path(fresh)  # after a power failure the host must boot with it
             os.rename(fresh, path)

@@ -11,8 +11,7 @@ DOCUMENTATION = r"""{
   "argv": {"description": "The program and its arguments", "type": "list", "elements": "str", "required": true},
   "timeout": {"description": "Seconds for the program", "type": "int", "default": 300},
   "user": {"description": "Account that runs it; without it the task's own", "type": "str"},
-  "creates": {"description": "Run it only if this file does not exist", "type": "path"},
-  "removes": {"description": "Run it only if this file exists", "type": "path"}
+  "creates": {"description": "Run it only if this file does not exist", "type": "path"}
 }}"""
 
 RETURN = r"""
@@ -32,12 +31,10 @@ from ansible.module_utils.hadoop_dl_host import command_results, documented, pro
 def main():
     module = AnsibleModule(argument_spec=documented.options(DOCUMENTATION), supports_check_mode=True)
     params = module.params
-    is_created = params["creates"] and os.path.exists(params["creates"])
-    is_removed = params["removes"] and not os.path.exists(params["removes"])
-    if is_created or is_removed:
+    if params["creates"] and os.path.exists(params["creates"]):
         module.exit_json(changed=False, cmd=params["argv"], rc=0)
     if module.check_mode:
-        conditional = bool(params["creates"] or params["removes"])
+        conditional = bool(params["creates"])
         module.exit_json(changed=conditional, skipped=not conditional, cmd=params["argv"], rc=0)
     start = processes.clock()
     try:

@@ -14,12 +14,10 @@ DOCUMENTATION = r"""{
   "url": {"description": "Where the archive is downloaded from, if it is not on the host", "type": "str"},
   "downloads": {"description": "Directory of root for the download", "type": "path", "default": "/opt/deeplearning/downloads"},
   "size": {"description": "Bytes of the download; 0 if they are not known", "type": "int", "default": 0},
-  "timeout": {"description": "Seconds for the whole download", "type": "int", "default": 3600},
   "ca": {"description": "CA bundle for a download by https", "type": "path"},
   "parts": {"description": "Directory of the archive -> directory below the path. Nothing else stays. Without them all stays in its place", "type": "dict", "default": {}},
   "must_contain": {"description": "What must be in it, as patterns below the path", "type": "list", "elements": "str", "default": []},
   "only_check": {"description": "Report whether the directory is complete; only what a killed run, or an older version, left is removed", "type": "bool", "default": false},
-  "wait": {"description": "Seconds for another run to end", "type": "int", "default": 600},
   "root": {"description": "Directory of the host's lock", "type": "path", "default": "/opt/deeplearning"}
 }}"""
 
@@ -144,7 +142,7 @@ def available(params):
     archive = atomic_files.own_name(os.path.join(params["downloads"], os.path.basename(params["url"])))
     try:
         disk_space.require(params["downloads"], params["size"], 1)
-        downloads.fetch(params["url"], archive, params["sha256"], params["size"], params["timeout"], params["ca"])
+        downloads.fetch(params["url"], archive, params["sha256"], params["size"], ca=params["ca"])
         yield archive
     finally:
         if os.path.exists(archive):
@@ -154,12 +152,12 @@ def available(params):
 def work(params):
     """Whether the directory is complete now."""
     path, sha256 = params["path"], params["sha256"]
-    with HostLock("unpacking %s" % path, params["wait"], params["root"]):
+    with HostLock("unpacking %s" % path, root=params["root"]):
         tidy(path)
         complete = is_whole(path, sha256)
     if complete or params["only_check"]:
         return complete
-    with available(params) as archive, HostLock("unpacking %s" % path, params["wait"], params["root"]):
+    with available(params) as archive, HostLock("unpacking %s" % path, root=params["root"]):
         if not is_whole(path, sha256):  # another run may have unpacked it meanwhile
             unpack(archive, path, sha256, run, params["must_contain"], params["parts"])
     return True

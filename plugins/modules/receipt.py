@@ -9,8 +9,7 @@ DOCUMENTATION = r"""{
   "component": {"description": "Name of the component", "type": "str", "required": true},
   "digest": {"description": "Digest of the inputs that the plan computed for this component; empty removes the receipt from the ledger", "type": "str", "required": true},
   "paths": {"description": "Files and links that make the component. A directory stands for every file and link below it.", "type": "list", "elements": "str", "required": true},
-  "state_directory": {"description": "Where receipts are kept; the host's lock is beside it", "type": "str", "default": "/opt/deeplearning/state"},
-  "wait": {"description": "Seconds for another run to end", "type": "int", "default": 600}
+  "state_directory": {"description": "Where receipts are kept; the host's lock is beside it", "type": "str", "default": "/opt/deeplearning/state"}
 }}"""
 
 RETURN = r"""
@@ -70,8 +69,7 @@ def main():
     module = AnsibleModule(argument_spec=documented.options(DOCUMENTATION), supports_check_mode=True)
     component, directory = module.params["component"], module.params["state_directory"]
     try:
-        lock = HostLock("the receipt of %s" % component, module.params["wait"], os.path.dirname(directory))
-        with unless_checking(module, lock):
+        with unless_checking(module, HostLock("the receipt of %s" % component, root=os.path.dirname(directory))):
             record(module, component, directory)
     except HostLocked as problem:
         module.fail_json(msg=str(problem))

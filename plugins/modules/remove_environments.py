@@ -11,7 +11,6 @@ DOCUMENTATION = r"""{
 "options": {
   "root": {"description": "Directory that contains C(envs) and C(current)", "type": "path", "default": "/opt/deeplearning"},
   "force": {"description": "Remove also what processes or applications use", "type": "bool", "default": false},
-  "timeout": {"description": "Seconds for another run on this host to end", "type": "int", "default": 600},
   "principal": {"description": "Whose login to a cluster with Kerberos; none without one", "type": "str", "default": ""},
   "keytab": {"description": "File of this host with its keys", "type": "str", "default": "", "no_log": false}
 }}"""
@@ -86,7 +85,7 @@ def work(module):
     paths = listed(root)
     if module.check_mode or not paths:
         return {"changed": bool(paths), "removed": paths}
-    with HostLock("removing the environments", module.params["timeout"], root):
+    with HostLock("removing the environments", root=root):
         check_unused(root, module.params["force"], (module.params["principal"], module.params["keytab"]))
         paths = listed(root)  # another run may have removed some meanwhile
         for path in paths:

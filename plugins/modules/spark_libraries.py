@@ -12,8 +12,6 @@ DOCUMENTATION = r"""{
   "archive": {"description": "HDFS path of the archive, such as /apps/deeplearning/spark/pyspark-3.5.8-0123.zip", "type": "str", "required": true},
   "environment_file": {"description": "Shell file that sets JAVA_HOME, HADOOP_HOME and HADOOP_CONF_DIR", "type": "path", "required": true},
   "user": {"description": "Who writes to HDFS, on a cluster without Kerberos", "type": "str", "default": "hdfs"},
-  "downloads": {"description": "Directory of root for the zip while it is made", "type": "path", "default": "/opt/deeplearning/downloads"},
-  "record": {"description": "File of this host that lists what this project put into HDFS", "type": "path", "default": "/opt/deeplearning/etc/hdfs.json"},
   "principal": {"description": "Whose login to a cluster with Kerberos; none without one", "type": "str", "default": ""},
   "keytab": {"description": "File of this host with its keys", "type": "str", "default": "", "no_log": false}
 }}"""
@@ -29,6 +27,8 @@ import zipfile
 from ansible.module_utils.basic import AnsibleModule
 from ansible.module_utils.hadoop_dl_host import atomic_files, documented, hdfs_record, kerberos_login
 from ansible.module_utils.hadoop_dl_host.hdfs_command import PUT, Failure, Hdfs
+
+DOWNLOADS = "/opt/deeplearning/downloads"  # of root: the zip while it is made
 
 
 class Archive(Hdfs):
@@ -107,15 +107,15 @@ def keep(hdfs, params, ready, checking):
         hdfs.check_launcher()
     is_uploaded = ready and hdfs.has(params["archive"])
     if is_uploaded and os.path.isdir(params["jars"]):  # in check mode they may not be there
-        hdfs.check(params["archive"], params["jars"], params["downloads"])
-    recorded = params["archive"] in hdfs_record.read(params["record"])["files"]
+        hdfs.check(params["archive"], params["jars"], DOWNLOADS)
+    recorded = params["archive"] in hdfs_record.read(hdfs_record.PATH)["files"]
     if is_uploaded and (recorded or checking):
         return not recorded
     if not checking:
         missing_directories = [] if is_uploaded else hdfs.missing_directories(os.path.dirname(params["archive"]))
-        hdfs_record.add(params["record"], [params["archive"]], missing_directories, params["user"])
+        hdfs_record.add(hdfs_record.PATH, [params["archive"]], missing_directories, params["user"])
         if not is_uploaded:
-            upload(hdfs, params["jars"], params["archive"], params["downloads"])
+            upload(hdfs, params["jars"], params["archive"], DOWNLOADS)
     return True
 
 
@@ -142,7 +142,7 @@ def main():
     except (IOError, OSError) as error:
         module.fail_json(
             msg="Spark's jars must be packed in %s, but that failed: %s. Free some space there, then run this again."
-            % (params["downloads"], error)
+            % (DOWNLOADS, error)
         )
     module.exit_json(changed=changed, uri=uri)
 

@@ -12,7 +12,6 @@ DOCUMENTATION = r"""{
   "path": {"description": "Directory of the toolkit", "type": "path", "required": true},
   "sha256": {"description": "The installer's sha256", "type": "str", "required": true},
   "state": {"description": "What to do", "type": "str", "choices": ["compared", "begun", "complete"], "required": true},
-  "wait": {"description": "Seconds for another run to end", "type": "int", "default": 600},
   "root": {"description": "Directory of the host's lock", "type": "path", "default": "/opt/deeplearning"}
 }}"""
 
@@ -101,7 +100,7 @@ def main():
     if module.check_mode:
         module.exit_json(changed=True)
     try:
-        with HostLock("the files of %s" % home, module.params["wait"], module.params["root"]):
+        with HostLock("the files of %s" % home, root=module.params["root"]):
             if state == "begun":
                 begin(home)
             else:

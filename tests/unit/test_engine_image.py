@@ -175,7 +175,7 @@ class Host:
         # One small file in place of the stack's.
         wheel = {**self.mirror.artifact("six-1.0-py3-none-any.whl", b"six"), "file": "six-1.0-py3-none-any.whl"}
         places.update(mirror_url=self.mirror.url, wheels=[wheel], install=work["install"])
-        constants = {"base": BASE, "socket": "/run/docker.sock", "probe": PROBE.read_text(), "wait": 2, **places}
+        constants = {"base": BASE, "socket": "/run/docker.sock", "probe": PROBE.read_text(), **places}
         return host_modules.run("engine_image", **{**arguments, **constants, **changed})
 
 

@@ -253,7 +253,7 @@ class Kernel:
     """Stands for a host: dracut ends with this status, and lsinitrd lists what dracut wrote."""
 
     def __init__(self, status, written):
-        self.params = {"forbidden_module": "nouveau", "rebuild": False}
+        self.params = {"rebuild": False}
         self.status, self.written = status, written
 
     def run(self, argv, seconds):
