@@ -15,7 +15,6 @@ from demo_commands import play, run
 from waiting import until
 
 from hadoop_dl_dev.demo import kerberos, services
-from hadoop_dl_dev.demo.artifacts import MAVEN
 from hadoop_dl_dev.demo.cluster import Cluster
 from hadoop_dl_dev.demo.images import REPOSITORY
 
@@ -86,8 +85,6 @@ def test_hosts_without_an_environment_get_it_by_yarn():
 def test_dl4j_trains_on_the_cluster(tmp_path):
     """From Maven Central, or MAVEN_CENTRAL_URL. The digits are in HDFS since the cluster's first job."""
     example = shutil.copytree(REPOSITORY / "examples" / "dl4j", tmp_path / "dl4j")
-    jars = example / "jars.yml"
-    jars.write_text(jars.read_text().replace("https://repo1.maven.org/maven2", MAVEN))
     run("sh", str(example / "fetch.sh"))
     run("docker", "cp", str(example), f"{CLUSTER.container('edge1')}:/home/analyst/dl4j")
     on("edge1", "chown", "-R", "analyst:", "/home/analyst/dl4j")

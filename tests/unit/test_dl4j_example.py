@@ -1,6 +1,7 @@
 """examples/dl4j without a cluster: its jars as an input of the mirror, and how they come to an edge node."""
 
 import hashlib
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -20,10 +21,8 @@ JARS = {"one-1.0.jar": b"one", "two-2.0.jar": b"two"}
 def example(tmp_path: Path) -> Path:
     """The example with two small jars."""
     shutil.copytree(EXAMPLE, tmp_path / "dl4j")
-    url = "http://127.0.0.1:9/maven2"
-    digests = {name: hashlib.sha256(jar).hexdigest() for name, jar in JARS.items()}
-    mirror_files = {name: {"file": f"{url}/{name}", "sha256": digest} for name, digest in digests.items()}
-    (tmp_path / "dl4j/jars.yml").write_text(yaml.safe_dump({"mirror_files": mirror_files}))
+    lines = [f"{hashlib.sha256(jar).hexdigest()}  org/example/{name}\n" for name, jar in JARS.items()]
+    (tmp_path / "dl4j/jars.sha256").write_text("".join(lines))
     return tmp_path / "dl4j"
 
 
@@ -43,8 +42,10 @@ def found(example: Path) -> dict[str, bytes]:
 
 
 def test_the_list_is_an_input_of_the_mirror():
-    variables = yaml.safe_load((EXAMPLE / "jars.yml").read_text())
-    assert list(variables) == ["mirror_files"]
+    """By the command of its page."""
+    (command,) = re.findall(r"^    (sed .*)$", (EXAMPLE / "README.md").read_text(), re.MULTILINE)
+    completed = subprocess.run(["sh", "-c", command], cwd=EXAMPLE, capture_output=True, text=True, check=True)
+    variables = yaml.safe_load(f"mirror_files:\n{completed.stdout}")
     assert not inputs.check(variables, REPOSITORY).problems
     assert all(entry["file"].endswith("/" + name) for name, entry in variables["mirror_files"].items())
     assert "nd4j-native-1.0.0-M2-linux-x86_64.jar" in variables["mirror_files"]
