@@ -1,9 +1,9 @@
 """Data nodes have no internet: all that they run came from the mirror."""
 
 import socket
-import time
 
 import pytest
+from waiting import until
 
 from hadoop_dl_dev.demo.shell import output
 
@@ -20,10 +20,7 @@ def outside(cluster):
     try:
         template = "{{.NetworkSettings.Networks.bridge.IPAddress}}"
         address = output("docker", "inspect", "--format", template, server), 8000
-        end = time.monotonic() + 30
-        while socket.socket().connect_ex(address):
-            assert time.monotonic() < end, f"the server at {address} did not answer within 30 s"
-            time.sleep(0.2)
+        until(lambda: socket.socket().connect_ex(address) == 0, 30, f"the server at {address} must answer within 30 s")
         yield address
     finally:
         output("docker", "rm", "--force", server)

@@ -8,7 +8,6 @@ import os
 import re
 import signal
 import subprocess
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +15,7 @@ from pathlib import Path
 import ansible_programs
 import pytest
 import testinfra
+from waiting import until
 
 from hadoop_dl_dev.demo.cluster import DEFAULT_NAME, inventory_of
 
@@ -120,11 +120,8 @@ class Cluster:
 
     def wait(self, name: str, command: str, seconds: float) -> None:
         """Until the command succeeds on the host."""
-        end = time.monotonic() + seconds
         host = self.host(name)
-        while host.run(command).rc != 0:
-            assert time.monotonic() < end, f"{command!r} did not become true on {name} within {seconds:.0f} s"
-            time.sleep(0.5)
+        until(lambda: host.run(command).rc == 0, seconds, f"{command!r} must succeed on {name} within {seconds:.0f} s")
 
     def container(self, name: str) -> str:
         names = subprocess.run(

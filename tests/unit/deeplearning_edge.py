@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 from python_files import write_script
 from resource_manager import write_settings
+from waiting import until
 
 from hadoop_dl.data import programs
 
@@ -156,10 +157,7 @@ def interrupted(words: list[str], reached: Callable[[], bool], **variables: str)
         # SIGINT is ignored in a shell's background commands and in what they start. noqa: these tests have no other thread.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     ) as process:
-        deadline = time.monotonic() + 30
-        while not reached():
-            assert time.monotonic() < deadline
-            time.sleep(0.1)
+        until(reached, 30)
         os.killpg(process.pid, signal.SIGINT)
         errors = process.communicate(timeout=30)[1]
     return process.returncode, errors

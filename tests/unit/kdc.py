@@ -8,11 +8,11 @@ import shutil
 import socket
 import subprocess
 import tempfile
-import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from waiting import until
 
 CACHE = Path(__file__).parents[2] / ".cache" / "krb5"
 PACKAGES = [
@@ -91,13 +91,8 @@ class Realm:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
-        end = time.monotonic() + 20
-        while time.monotonic() < end:
-            with socket.socket() as sock:
-                if sock.connect_ex(("127.0.0.1", port)) == 0:
-                    return self
-            time.sleep(0.05)
-        raise AssertionError("krb5kdc does not listen")
+        until(lambda: socket.socket().connect_ex(("127.0.0.1", port)) == 0, 20, "krb5kdc does not listen")
+        return self
 
     def stop(self) -> None:
         if self.process:

@@ -1,9 +1,8 @@
-"""Processes beside a test: one that has ended, one that lasts, one with signals as in a terminal, and the wait for what one of them does."""
+"""Processes beside a test: one that has ended, one that lasts, one with signals as in a terminal."""
 
 import signal
 import subprocess
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -29,10 +28,3 @@ def as_in_a_terminal() -> None:
     """A shell's background commands ignore SIGINT, and those of nohup SIGHUP: what a test starts must not depend on how the tests were started."""
     for number in (signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_DFL)
-
-
-def wait_until(condition: Callable[[], Any]) -> None:
-    end = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.05)

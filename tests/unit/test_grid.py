@@ -10,7 +10,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from types import SimpleNamespace
 from typing import Any
 
@@ -18,6 +17,7 @@ import pytest
 from ansible.module_utils.hadoop_dl_host.user_environment import NotReady
 from deeplearning_edge import PROGRAM
 from tfos_submit import grid, grid_job
+from waiting import until
 
 from hadoop_dl.data import programs
 
@@ -242,9 +242,7 @@ def test_an_interrupted_job_keeps_what_is_done(ready):
         text=True,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     ) as process:
-        deadline = time.monotonic() + 30
-        while not (ready.output / "layers=2,rate=1/started").exists() and time.monotonic() < deadline:
-            time.sleep(0.1)
+        until((ready.output / "layers=2,rate=1/started").exists, 30)
         process.send_signal(signal.SIGINT)
         error = process.communicate(timeout=30)[1]
     assert (process.returncode, f"trials that ended are kept in file://{ready.output}" in error) == (130, True), error

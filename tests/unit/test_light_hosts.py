@@ -4,11 +4,11 @@ import os
 import shlex
 import subprocess
 import sys
-import time
 import uuid
 from pathlib import Path
 
 import pytest
+from waiting import until
 
 from hadoop_dl_dev import light_hosts
 
@@ -37,23 +37,16 @@ def running(mark: str) -> list[int]:
     return found
 
 
-def wait_until(number: int, mark: str) -> None:
-    end = time.monotonic() + 120
-    while len(running(mark)) != number and time.monotonic() < end:
-        time.sleep(0.05)
-    assert len(running(mark)) == number
-
-
 @as_root
 def test_processes_and_mounts_end_with_a_bench_that_is_killed(tmp_path):
     mark = f"bench-{uuid.uuid4().hex}"
     script = f"mount -t tmpfs tmpfs {tmp_path}; for i in 1 2 3; do (exec setsid perl -e sleep {mark} &); done; exec perl -e sleep {mark}"
     parent = subprocess.Popen([sys.executable, "-c", APART, script])
-    wait_until(6, mark)  # four, and the two that started them
+    until(lambda: len(running(mark)) == 6, 120)  # four, and the two that started them
     assert str(tmp_path) not in Path("/proc/self/mounts").read_text()
     parent.kill()
     parent.wait()
-    wait_until(0, mark)
+    until(lambda: not running(mark), 120)
 
 
 def test_the_next_start_deletes_what_a_killed_one_left(tmp_path, monkeypatch):

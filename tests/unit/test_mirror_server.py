@@ -17,7 +17,7 @@ from ansible.parsing.dataloader import DataLoader
 from ansible.template import Templar
 from interpreters import python
 from mirror_process import CONTENT, SERVER, WHEEL, Mirror, running
-from other_processes import wait_until
+from waiting import until
 
 
 @pytest.fixture
@@ -124,19 +124,17 @@ def test_a_client_that_reads_nothing_or_a_little_now_and_then_is_ended(mirror, r
     connection = mirror.open()
     connection.sendall(b"GET /files/large HTTP/1.1\r\nHost: x\r\n\r\n")
     threads = Path(f"/proc/{mirror.process.pid}/task")
-    wait_until(lambda: len(list(threads.iterdir())) == 3)
-    wait_until(
-        lambda: len(connection.recv(reads)) + len(list(threads.iterdir())) == reads + 2
-    )  # who accepts and watches
+    until(lambda: len(list(threads.iterdir())) == 3)
+    until(lambda: len(connection.recv(reads)) + len(list(threads.iterdir())) == reads + 2)  # who accepts and watches
     connection.close()
 
 
 def test_more_connections_than_threads_are_refused_at_once_and_served_later(mirror):
     connections = [mirror.open(f"127.0.1.{number}") for number in range(8)]  # nobody has more than another
-    wait_until(lambda: mirror.ask("/wheels/")[0] == 503)
+    until(lambda: mirror.ask("/wheels/")[0] == 503)
     for connection in connections:
         connection.close()
-    wait_until(lambda: mirror.ask("/wheels/")[0] == 200)
+    until(lambda: mirror.ask("/wheels/")[0] == 200)
 
 
 @pytest.mark.parametrize("addresses", [1, 8])
@@ -153,7 +151,7 @@ def test_addresses_that_read_slowly_leave_connections_to_others(root, interprete
         assert [mirror.ask(f"/wheels/{WHEEL}", source="127.0.0.2")[:2] for _ in range(40)] == [(200, CONTENT)] * 40
         for connection in connections:
             connection.close()
-        wait_until(lambda: mirror.ask("/wheels/", source="127.0.1.0")[0] == 200)  # its connections count no longer
+        until(lambda: mirror.ask("/wheels/", source="127.0.1.0")[0] == 200)  # its connections count no longer
 
 
 def test_who_counts_as_one_client():

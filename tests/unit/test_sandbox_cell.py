@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 from ansible.module_utils.hadoop_dl_host import processes, sandbox_cell
 from interpreters import HOST_PYTHONS, UTILITIES, WITHOUT_ANSIBLE
-from other_processes import lasting, wait_until
+from other_processes import lasting
+from waiting import until
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give up its rights")
 
@@ -235,13 +236,13 @@ with sandbox_cell.Cell(sys.argv[2]) as cell:
 def test_a_kill_of_the_caller_ends_the_program_and_the_next_run_removes_the_rest(cell):
     caller = subprocess.Popen([sys.executable, "-c", WITHOUT_ANSIBLE + CALLER, UTILITIES, str(cell.path)])
     try:
-        wait_until((cell.path / "begun").exists)
+        until((cell.path / "begun").exists)
         cell.number = cell.path.stat().st_uid
         assert cell.number in sandbox_cell.NUMBERS
         caller.send_signal(signal.SIGKILL)
         caller.wait()
         # The program itself ends with its caller; what it started waits for the next run.
-        wait_until(lambda: len(sandbox_cell.of_processes().get(cell.number, [])) < 3)
+        until(lambda: len(sandbox_cell.of_processes().get(cell.number, [])) < 3)
         assert cell.left
         sandbox_cell.clear(str(cell.path))
         assert cell.left == []

@@ -12,8 +12,8 @@ from typing import Any
 
 import host_modules
 import pytest
+import waiting
 from built_wheel import CHECKER, GIVEN, INFO, KNOWN, TENSORFLOW
-from other_processes import wait_until
 from python_files import write_script
 
 from hadoop_dl.data import tensorflow_build as build
@@ -139,8 +139,8 @@ def compiling(site: Path) -> int:
     for name in ("slow", "compiling"):
         (site / name).touch()
     start(site)
-    wait_until(lambda: until(site, "running")["actions"])
-    wait_until((site / "compilers").exists)
+    waiting.until(lambda: until(site, "running")["actions"])
+    waiting.until((site / "compilers").exists)
     return int((site / "compilers").read_text(encoding="utf-8").split()[-1])
 
 
@@ -157,7 +157,7 @@ def test_a_build_that_is_killed_is_stopped_with_its_bazel_and_resumed_without_it
     pid, bazel = compiling(site), bazels(site)[-1]
     os.kill(json.loads((site / "running.json").read_text(encoding="utf-8"))["pid"], signal.SIGKILL)
     until(site, "stopped", step="build")
-    wait_until(lambda: not Path(f"/proc/{bazel}").exists())
+    waiting.until(lambda: not Path(f"/proc/{bazel}").exists())
     assert runs(pid)  # nobody is there who could end it
     for name in ("slow", "compiling"):
         (site / name).unlink()

@@ -9,7 +9,6 @@ import pwd
 import signal
 import subprocess
 import tarfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -21,6 +20,7 @@ from hdfs_stand_in import Hdfs
 from interpreters import HOST_PYTHONS
 from tfos_host import executable, refusal, settings, start, submit, told
 from tfos_submit import archive
+from waiting import until
 
 NAME = "tf-0123456789ab"
 DIRECTORY = "hdfs:///user/anna/envs"
@@ -271,10 +271,7 @@ def test_a_disk_that_cannot_be_read_ends_the_upload(edge: SimpleNamespace) -> No
 def test_ctrl_c_while_it_is_packed_leaves_nothing(edge: SimpleNamespace) -> None:
     change_hdfs(edge, "upload()", 'upload() { : > "$2._COPYING_"; sleep 60; }\nnever()')
     process = start(edge, "--archive", DIRECTORY)
-    limit = time.monotonic() + 30
-    while not in_hdfs(edge) and time.monotonic() < limit:
-        time.sleep(0.05)
-    assert in_hdfs(edge)[0].endswith("._COPYING_")
+    assert until(lambda: in_hdfs(edge), 30)[0].endswith("._COPYING_")
     process.send_signal(signal.SIGINT)
     assert process.wait(30) == 130
     assert in_hdfs(edge) == []

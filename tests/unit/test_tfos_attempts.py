@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 from loopback import Quiet, served
-from other_processes import wait_until
 from resource_manager import collected
 from tfos_host import app, parsed, settings, start, submit
 from tfos_submit import hints, outcome
 from tfos_submit.job import Job
+from waiting import until
 
 LOST = (
     "26/11/29 15:59:30 ERROR cluster.YarnScheduler: Lost executor 2 on data1: Container marked as failed: "
@@ -157,7 +157,7 @@ def test_the_job_fails_after_its_attempts_and_at_once_by_an_error_of_its_own(
 def test_ctrl_c_ends_the_second_attempt_and_the_job(host: SimpleNamespace) -> None:
     attempts(host, LOST, failures=1, then="exec sleep 60")
     process = start(host, "--attempts", "3")
-    wait_until((host.tmp / "attempt2").exists)
+    until((host.tmp / "attempt2").exists)
     process.send_signal(signal.SIGINT)
     assert process.wait(30) == outcome.INTERRUPTED
     assert not (host.tmp / "attempt3").exists()
@@ -170,7 +170,7 @@ def test_ctrl_c_while_the_logs_of_a_lost_attempt_are_read_ends_the_job(host: Sim
         f"#!/bin/sh\n[ $1 != logs ] || touch {host.tmp}/reads; sleep 1\n", encoding="utf-8"
     )
     process = start(host, "--attempts", "3")
-    wait_until((host.tmp / "reads").exists)
+    until((host.tmp / "reads").exists)
     process.send_signal(signal.SIGINT)
     assert process.wait(30) == outcome.INTERRUPTED
     assert not (host.tmp / "attempt2").exists()

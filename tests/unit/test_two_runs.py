@@ -12,7 +12,7 @@ import pytest
 from ansible.module_utils.hadoop_dl_host.host_lock import HostLock, HostLocked
 from host_modules import answer, run, start
 from module_arguments import Arguments, placed_archive, placed_spark, receipt
-from other_processes import wait_until
+from waiting import until
 
 
 def locked_command(root: Path) -> Arguments:
@@ -61,7 +61,7 @@ def test_an_installer_holds_the_host_also_when_its_module_is_killed(tmp_path):
     script = f"echo $$ > {tmp_path}/pid; exec sleep 60"
     module = start("locked_command", purpose="the installer of CUDA 8.0", argv=["sh", "-c", script], root=root)
     pid = tmp_path / "pid"
-    wait_until(lambda: pid.exists() and pid.read_text().strip())
+    until(lambda: pid.exists() and pid.read_text().strip())
     module.kill()
     module.communicate()
     try:

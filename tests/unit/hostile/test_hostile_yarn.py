@@ -14,10 +14,10 @@ import pytest
 from ansible.module_utils.hadoop_dl_host import yarn_cluster, yarn_nodes
 from interpreters import HOST_PYTHONS
 from loopback import Quiet, served, trickling
-from other_processes import wait_until
 from resource_manager import ADDRESS, application, write_settings
 from tfos_host import app, refusal, start, submit
 from tfos_submit import outcome
+from waiting import until
 
 
 def test_an_answer_of_yarn_has_a_largest_size(monkeypatch):
@@ -115,13 +115,13 @@ def test_whatever_ends_tfos_submit_ends_spark_submit(host, number, mode):
     long_job(host)
     host.yarn.application = app("RUNNING", 1)
     process = start(host, "--deploy-mode", mode)
-    wait_until(lambda: runs(host))
+    until(lambda: runs(host))
     time.sleep(0.5)
     assert process.stderr is not None
     process.stderr.close()  # nobody reads any more
     process.send_signal(number)
     process.wait(50)
-    wait_until(lambda: not runs(host))
+    until(lambda: not runs(host))
     if number != signal.SIGKILL:
         assert process.returncode == outcome.INTERRUPTED
         assert "application -kill application_1_0001" in (host.tmp / "yarn.log").read_text()
@@ -131,13 +131,13 @@ def test_a_job_that_nohup_started_outlives_its_terminal(host):
     long_job(host)
     host.yarn.application = app("RUNNING", 1)
     process = start(host, python="nohup")
-    wait_until(lambda: runs(host))
+    until(lambda: runs(host))
     process.send_signal(signal.SIGHUP)
     time.sleep(1)
     assert (process.poll(), runs(host)) == (None, True)
     process.terminate()
     process.wait(50)
-    wait_until(lambda: not runs(host))
+    until(lambda: not runs(host))
 
 
 @pytest.mark.parametrize("step", ["/nodes", "/apps?applicationTags", "/get-node-labels", "/scheduler"])
