@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import ansible_programs
+import other_processes
 import pytest
 import testinfra
 from waiting import until
@@ -108,15 +109,7 @@ class Cluster:
         """As a power cut on the controller: the whole session, and the SSH masters that would outlive it."""
         os.killpg(process.pid, signal.SIGKILL)
         print(process.communicate()[0])  # for the reader of a failure
-        for entry in Path("/proc").iterdir():
-            if not entry.name.isdigit():
-                continue
-            try:
-                command = (entry / "cmdline").read_bytes()
-            except OSError:
-                continue
-            if str(self.control_paths).encode() in command and b"ssh" in command:
-                os.kill(int(entry.name), signal.SIGKILL)
+        other_processes.kill(str(self.control_paths))
 
     def wait(self, name: str, command: str, seconds: float) -> None:
         """Until the command succeeds on the host."""
@@ -124,15 +117,7 @@ class Cluster:
         until(lambda: host.run(command).rc == 0, seconds, f"{command!r} must succeed on {name} within {seconds:.0f} s")
 
     def container(self, name: str) -> str:
-        names = subprocess.run(
-            ["docker", "ps", "--all", "--filter", f"label=hadoop-deeplearning={NAME}", "--format", "{{.Names}}"],
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout.split()
-        matches = [container for container in names if re.fullmatch(rf"(.*[-_])?{re.escape(name)}", container)]
-        assert len(matches) == 1, f"one container of the demo is {name}; found {matches} among {names}"
-        return matches[0]
+        return f"{NAME}-{name}"
 
     def docker(self, name: str, *command: str) -> None:
         subprocess.run(["docker", "exec", self.container(name), *command], check=True)
@@ -148,6 +133,21 @@ def cluster(tmp_path_factory) -> Cluster:
     # Clusters of one checkout share the directory of the mirror, so another one may have added artifacts since.
     assert cluster.site().code == 0
     return cluster
+
+
+@pytest.fixture(params=["sshd is stopped", "the host is frozen"])
+def data2_unreachable(request, cluster):
+    container = cluster.container("data2")
+    if request.param == "sshd is stopped":
+        stop = "systemctl stop ssh.socket 2>/dev/null; systemctl stop ssh; pkill -KILL -f '^sshd: ' || true"
+        cluster.docker("data2", "sh", "-c", stop)
+        yield
+        cluster.docker("data2", "systemctl", "start", "ssh")
+    else:
+        subprocess.run(["docker", "pause", container], check=True)
+        yield
+        subprocess.run(["docker", "unpause", container], check=True)
+    cluster.wait("data2", "true", 60)
 
 
 @pytest.fixture

@@ -26,18 +26,8 @@ DRIFTS = {
 
 def report(directory: Path, *options: str) -> tuple[int, dict[str, Any]]:
     """As cron runs it: the exit status, and each host's row."""
-    command = [
-        str(REPOSITORY / "scripts" / "report"),
-        "-i",
-        str(INVENTORY),
-        "--directory",
-        str(directory),
-        "--format",
-        "json",
-    ]
-    completed = subprocess.run(
-        [*command, *options], cwd=REPOSITORY, capture_output=True, text=True, timeout=LIMIT, check=False
-    )
+    command = ["scripts/report", "-i", str(INVENTORY), "--directory", str(directory), "--format", "json", *options]
+    completed = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, timeout=LIMIT, check=False)
     print((directory / "report.txt").read_text(encoding="utf-8"), completed.stderr)
     content: dict[str, Any] = json.loads(completed.stdout)
     assert content["status"] == completed.returncode
@@ -62,19 +52,6 @@ def aside(cluster) -> Iterator[Callable[[str], None]]:
         cluster.run("edge1", f"mv {path}.aside {path}")
 
 
-@pytest.fixture
-def data2_unreachable(cluster) -> Iterator[None]:
-    cluster.docker(
-        "data2",
-        "sh",
-        "-c",
-        "systemctl stop ssh.socket 2>/dev/null; systemctl stop ssh; pkill -KILL -f '^sshd: ' || true",
-    )
-    yield
-    cluster.docker("data2", "systemctl", "start", "ssh")
-    cluster.wait("data2", "true", 60)
-
-
 def test_hosts_that_are_as_planned(cluster, tmp_path):
     before = cluster.stamps()
     status, hosts = report(tmp_path, *HOSTS)
@@ -91,6 +68,7 @@ def test_a_drift(cluster, tmp_path, aside, what):
     assert component in [row["component"] for row in hosts["edge1"]["drift"]]
 
 
+@pytest.mark.parametrize("data2_unreachable", ["sshd is stopped"], indirect=True)
 def test_a_host_that_does_not_answer_beside_a_drift(cluster, tmp_path, aside, data2_unreachable):
     aside(f"{STATE}/tensorflowonspark.json")
     status, hosts = report(tmp_path, *HOSTS)

@@ -1,23 +1,6 @@
 """A host that does not answer: named, and the others continue or stop, as the operator chose."""
 
-import subprocess
-
 import pytest
-
-
-@pytest.fixture(params=["sshd is stopped", "the host is frozen"])
-def data2_unreachable(request, cluster):
-    container = cluster.container("data2")
-    if request.param == "sshd is stopped":
-        stop = "systemctl stop ssh.socket 2>/dev/null; systemctl stop ssh; pkill -KILL -f '^sshd: ' || true"
-        cluster.docker("data2", "sh", "-c", stop)
-        yield
-        cluster.docker("data2", "systemctl", "start", "ssh")
-    else:
-        subprocess.run(["docker", "pause", container], check=True)
-        yield
-        subprocess.run(["docker", "unpause", container], check=True)
-    cluster.wait("data2", "true", 60)
 
 
 def test_the_others_are_served(cluster, needs_hadoop_client, data2_unreachable):

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import ansible_programs
+import other_processes
 
 from hadoop_dl.cli import mirror
 from hadoop_dl.data import stacks
@@ -109,8 +110,7 @@ class Hosts:
         host_keys, hosts = [], {}
         for name in names:
             address = self.address(name)
-            public = nodes.execute(self.container(name), "cat", "/etc/ssh/ssh_host_ed25519_key.pub").split()
-            host_keys.append(f"{address} {public[0]} {public[1]}\n")
+            host_keys.append(nodes.host_key(self.container(name), address))
             hosts[name] = {"ansible_host": address}
         (self.directory / "known_hosts").write_text("".join(host_keys))
         variables = {
@@ -176,9 +176,7 @@ class Hosts:
 
     def close_connections(self) -> None:
         """SSH masters stay for the next run; that to a host which is replaced would wait for the old one."""
-        for entry in Path("/proc").iterdir():
-            if entry.name.isdigit() and str(self.directory / "cp").encode() in command_line(entry):
-                os.kill(int(entry.name), signal.SIGKILL)
+        other_processes.kill(str(self.directory / "cp"))
 
     def kill_on_host(self, name: str) -> list[str]:
         """SIGKILL for everything that came in by SSH, with its children; what it was."""
@@ -198,10 +196,3 @@ class Hosts:
         files = {line for line in run(*argv, stdin=LIST).stdout.splitlines() if not OF_ONE_INSTALLATION.search(line)}
         lines = output("docker", "diff", self.container(name)).splitlines()
         return files | {line for line in lines if not OF_THE_SYSTEM.search(line) and "/opt/deeplearning/" not in line}
-
-
-def command_line(process: Path) -> bytes:
-    try:
-        return (process / "cmdline").read_bytes()
-    except OSError:
-        return b""

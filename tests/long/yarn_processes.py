@@ -1,17 +1,16 @@
 """A real ResourceManager and two real NodeManagers of one of the demo's Hadoops (its jars) as processes of this machine, and jobs on them."""
 
 import json
-import os
 import shutil
-import signal
 import socket
 import subprocess
 import urllib.request
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import other_processes
 import yaml
 from waiting import until
 
@@ -141,10 +140,7 @@ class Cluster:
 
     def stop(self) -> None:
         """Daemons, and the masters of jobs, which outlive their NodeManager."""
-        for path in Path("/proc").glob("[0-9]*/cmdline"):
-            with suppress(OSError):  # it has ended
-                if f"{self.directory}/".encode() in path.read_bytes():
-                    os.kill(int(path.parent.name), signal.SIGKILL)
+        other_processes.kill(f"{self.directory}/")
 
     def ask(self, path: str, body: Any = None) -> Any:
         data = None if body is None else json.dumps(body).encode()

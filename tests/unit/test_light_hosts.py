@@ -8,6 +8,7 @@ import uuid
 from pathlib import Path
 
 import pytest
+from other_processes import having
 from waiting import until
 
 from hadoop_dl_dev import light_hosts
@@ -25,28 +26,16 @@ print(cost.cpu, cost.memory)
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="mounts and namespaces require root")
 
 
-def running(mark: str) -> list[int]:
-    """Processes with this word in their command line."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        try:
-            if entry.name.isdigit() and mark.encode() in (entry / "cmdline").read_bytes():
-                found.append(int(entry.name))
-        except OSError:
-            continue
-    return found
-
-
 @as_root
 def test_processes_and_mounts_end_with_a_bench_that_is_killed(tmp_path):
     mark = f"bench-{uuid.uuid4().hex}"
     script = f"mount -t tmpfs tmpfs {tmp_path}; for i in 1 2 3; do (exec setsid perl -e sleep {mark} &); done; exec perl -e sleep {mark}"
     parent = subprocess.Popen([sys.executable, "-c", APART, script])
-    until(lambda: len(running(mark)) == 6, 120)  # four, and the two that started them
+    until(lambda: len(having(mark)) == 6, 120)  # four, and the two that started them
     assert str(tmp_path) not in Path("/proc/self/mounts").read_text()
     parent.kill()
     parent.wait()
-    until(lambda: not running(mark), 120)
+    until(lambda: not having(mark), 120)
 
 
 def test_the_next_start_deletes_what_a_killed_one_left(tmp_path, monkeypatch):
