@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from resource_manager import write_settings
 from waiting import until
 from yarn_processes import OPENED, OPTIONS, free_port
 
@@ -52,9 +53,8 @@ class Hdfs:
         (self.conf(name)).mkdir(parents=True)
         shutil.copy(images.DATA / "rootfs/etc/hadoop/conf/log4j.properties", self.conf(name))
         values = {**values, "hadoop.tmp.dir": str(self.directory / name / "tmp")}
-        lines = [f"<property><name>{key}</name><value>{value}</value></property>" for key, value in values.items()]
         for file in ("core-site.xml", "hdfs-site.xml"):
-            (self.conf(name) / file).write_text(f"<configuration>{''.join(lines)}</configuration>", encoding="utf-8")
+            write_settings(self.conf(name) / file, values)
 
     def conf(self, name: str) -> Path:
         return self.directory / name / "conf"

@@ -3,12 +3,9 @@
 The repository has the fixtures of NVIDIA's packages.
 """
 
-import functools
-import http.server
 import json
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,6 +13,7 @@ from typing import Any
 import gpu_layer_hosts
 import pytest
 import yaml
+from faulty_server import serving_files
 from host_modules import run
 from mirror_process import running
 
@@ -43,11 +41,6 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-class Quiet(http.server.SimpleHTTPRequestHandler):
-    def log_message(self, *_: Any) -> None:
-        pass
-
-
 @pytest.fixture(scope="module")
 def packages() -> Path:
     return gpu_packages.ensure("el9")
@@ -56,11 +49,8 @@ def packages() -> Path:
 @pytest.fixture
 def address(packages: Path) -> Iterator[str]:
     """Where NVIDIA's packages are served."""
-    handler = functools.partial(Quiet, directory=str(packages))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-        server.shutdown()
+    with serving_files(packages) as address:
+        yield address
 
 
 class Site:

@@ -22,6 +22,7 @@ from ansible.module_utils.hadoop_dl_host.gpu_health import MINUTES, PATH
 from drain_operator import SETTINGS
 from gpu_check import yarn_health
 from gpu_check_hosts import host as gpu_host
+from resource_manager import write_settings
 from tfos_submit import shortage
 from tfos_submit.yarn import node_summary
 from waiting import until
@@ -56,8 +57,7 @@ class Gpus(Cluster):
         text = f"sleep $(cat {directory}/bin/seconds)\nstatus=$(cat {directory}/bin/status)\n[ $status != 0 ] || cat {log}\nexit $status\n"
         self.program("bin/nvidia-smi", text)
         for name in ("rm", *NODES):
-            (self.conf(name) / "resource-types.xml").write_text("<configuration></configuration>", encoding="utf-8")
-            add(self.conf(name) / "resource-types.xml", {"yarn.resource-types": "yarn.io/gpu"})
+            write_settings(self.conf(name) / "resource-types.xml", {"yarn.resource-types": "yarn.io/gpu"})
         for name in NODES:
             gpus = {"allowed-gpu-devices": devices, "path-to-discovery-executables": str(self.smi.parent)}
             settings = {PLUGINS: "yarn.io/gpu", **{f"{PLUGINS}.gpu.{key}": value for key, value in gpus.items()}}

@@ -12,6 +12,7 @@ from typing import Any
 
 import other_processes
 import yaml
+from resource_manager import write_settings
 from waiting import until
 
 from hadoop_dl_dev.demo import artifacts, images
@@ -99,10 +100,7 @@ class Cluster:
         (self.conf(name)).mkdir(parents=True)
         shutil.copy(images.DATA / "rootfs/etc/hadoop/conf/log4j.properties", self.conf(name))
         for file, properties in files.items():
-            text = "".join(
-                f"<property><name>{key}</name><value>{value}</value></property>\n" for key, value in properties.items()
-            )
-            (self.conf(name) / f"{file}.xml").write_text(f"<configuration>\n{text}</configuration>\n", encoding="utf-8")
+            write_settings(self.conf(name) / f"{file}.xml", properties)
 
     def conf(self, name: str) -> Path:
         return self.directory / name / "conf"

@@ -30,8 +30,8 @@ NOT_ACTIVATED = (
 
 def write_settings(path: Path, settings: Mapping[str, str]) -> None:
     """A file of Hadoop's settings, such as yarn-site.xml."""
-    properties = (f"<property><name>{name}</name><value>{value}</value></property>" for name, value in settings.items())
-    path.write_text(f"<configuration>{''.join(properties)}</configuration>", encoding="utf-8")
+    lines = [f"<property><name>{name}</name><value>{value}</value></property>\n" for name, value in settings.items()]
+    path.write_text(f"<configuration>\n{''.join(lines)}</configuration>\n", encoding="utf-8")
 
 
 @contextmanager
