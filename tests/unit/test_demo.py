@@ -11,7 +11,7 @@ import pytest
 from faulty_server import serving_files
 from python_files import write_script
 
-from hadoop_dl_dev.demo import artifacts, cluster, fixtures, images, inventory, prerequisites
+from hadoop_dl_dev.demo import artifacts, cluster, images, inventory, prerequisites, signed_packages
 from hadoop_dl_dev.demo.shell import DemoError, pipe
 
 
@@ -391,7 +391,7 @@ def test_a_mounted_repository_stays_the_same_directory(tmp_path):
         (directory / "repodata").mkdir(parents=True)
         (directory / name).touch()
     before = target.stat().st_ino
-    fixtures.replace_content(target, source)
+    signed_packages.replace_content(target, source)
     assert sorted(path.name for path in target.iterdir()) == ["new.rpm", "repodata"]
     assert target.stat().st_ino == before
 

@@ -30,22 +30,21 @@ LEFT_OUT = {"package_before_making_self-extracting.patch", "exclude_build_data.p
 PACKAGING = re.compile(r"debhelper|dh-|architecture-is|fonts-|jdupes|libjs-")
 
 
-def source_archives(cache: Path) -> list[Path]:
+def source_archives() -> list[Path]:
     mirror, _ = images.find_mirror(images.definitions()["images"][IMAGE]["suite"], images.definitions()["mirrors"])
     pool = f"{mirror}/pool/main/b/bazel-bootstrap"
     sources = [artifacts.Artifact(name, sha256, f"{pool}/{name}") for name, sha256 in ARCHIVES.items()]
-    return artifacts.fetch_all(sources, cache / "sources")
+    return artifacts.fetch_all(sources, CACHE / "sources")
 
 
-def ensure(cache: Path = CACHE) -> Path:
+def ensure() -> Path:
     """The directory that a server of the scenario serves, made again when a fixture changed."""
-    files = [SETTINGS, Path(__file__)]
-    return signed_packages.made_once(cache / "bazel-dist", files, lambda top, target: fill(top, target, cache))
+    return signed_packages.made_once("bazel-dist", [SETTINGS, Path(__file__)], fill)
 
 
-def fill(top: Path, target: Path, cache: Path) -> None:
+def fill(top: Path, target: Path) -> None:
     tree = top / "tree"
-    for archive in source_archives(cache):
+    for archive in source_archives():
         with tarfile.open(archive) as opened:
             opened.extractall(tree)  # noqa: S202  (its sha256 was just compared; Python 3.11.2 knows no filter)
     for name in (tree / "debian/patches/series").read_text(encoding="utf-8").split():
@@ -66,16 +65,16 @@ def patch(tree: Path, name: str) -> None:
     run("git", "-C", str(tree), "apply", "--whitespace=nowarn", f"debian/patches/{name}", env=environment)
 
 
-def packages(cache: Path = CACHE) -> Path:
+def packages() -> Path:
     """Debian's packages of the compilers and of the libraries that bazel is compiled against."""
-    with tarfile.open(source_archives(cache)[-1]) as opened:
+    with tarfile.open(source_archives()[-1]) as opened:
         control = opened.extractfile("debian/control")
         text = control.read().decode("utf-8") if control else ""
     listed = re.search(r"^Build-Depends:(.*?)^\S", text, re.MULTILINE | re.DOTALL)
     if listed is None:
         raise DemoError(f"debian/control of {PACKAGE} must list its build dependencies, but does not.")
     names = [word for word in re.sub(r"\(.*?\)|,", "", listed[1]).split() if not PACKAGING.match(word)]
-    return bazel_files.compiler(IMAGE, ("g++", *names), cache)
+    return bazel_files.compiler(IMAGE, ("g++", *names))
 
 
 def make(arguments: list[str]) -> Path:

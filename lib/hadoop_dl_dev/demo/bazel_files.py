@@ -52,18 +52,16 @@ def archives() -> list[artifacts.Artifact]:
     ]
 
 
-def ensure(cache: Path = CACHE) -> Path:
+def ensure() -> Path:
     """The directory that a server of the scenario serves, made again when a fixture changed."""
-    files = [*SOURCE.iterdir(), Path(__file__), Path(signed_packages.__file__)]
-    return signed_packages.made_once(cache / "bazel", files, lambda top, target: fill(top, target, cache))
+    return signed_packages.made_once("bazel", [*SOURCE.iterdir(), Path(__file__)], fill)
 
 
-def fill(top: Path, target: Path, cache: Path) -> None:
-    fetched = artifacts.fetch_all(archives(), cache / "npm")
+def fill(top: Path, target: Path) -> None:
+    fetched = artifacts.fetch_all(archives(), CACHE / "npm")
     programs = {version: unpack(version, path, target) for version, path in zip(VERSIONS, fetched, strict=True)}
     make_dist(programs[BOOTSTRAPPED], target)
-    packaged = {version: programs[version] for version in PACKAGED}
-    make_repository(packaged, top, target / "rpm", signed_packages.signing_key(cache / "gpg"))
+    make_repository({version: programs[version] for version in PACKAGED}, top, target / "rpm")
 
 
 def unpack(version: str, archive: Path, target: Path) -> Path:
@@ -84,18 +82,17 @@ def make_dist(program: Path, target: Path) -> None:
         archive.write(program, "fixture-bazel")
 
 
-def make_repository(programs: dict[str, Path], directory: Path, repository: Path, home: Path) -> None:
+def make_repository(programs: dict[str, Path], directory: Path, repository: Path) -> None:
     repository.mkdir(mode=0o755)
     for version, program in programs.items():
         macros = {"bazel_version": version, "bazel_program": str(program)}
         signed_packages.build(SOURCE / "bazel.spec", directory / f"build-{version}", repository, macros)
-    signed_packages.index(repository, home)
-    signed_packages.write_keys(repository, home)
+    signed_packages.publish(repository)
 
 
-def compiler(image: str, packages: tuple[str, ...] = COMPILER, cache: Path = CACHE) -> Path:
+def compiler(image: str, packages: tuple[str, ...] = COMPILER) -> Path:
     """Debian's packages of a C++ compiler for this image."""
-    return debs.fetch("compiler", image, packages, cache)
+    return debs.fetch("compiler", image, packages)
 
 
 def make(arguments: list[str]) -> Path:

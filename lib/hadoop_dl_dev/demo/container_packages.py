@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from hadoop_dl_dev.demo import debs, signed_packages
-from hadoop_dl_dev.demo.images import CACHE, DATA
+from hadoop_dl_dev.demo.images import DATA
 from hadoop_dl_dev.demo.shell import print_path
 
 SOURCE = DATA / "containers"
@@ -15,20 +15,15 @@ DOCKER = ("docker.io",)
 TOOLKIT = "1.17.8"
 
 
-def ensure(cache: Path = CACHE) -> Path:
+def ensure() -> Path:
     """The repository, made again when a fixture changed."""
-    files = [*SOURCE.iterdir(), Path(__file__), Path(signed_packages.__file__)]
-    return signed_packages.made_once(
-        cache / "container-packages", files, lambda top, repository: fill(top, repository, cache)
-    )
+    return signed_packages.made_once("container-packages", [*SOURCE.iterdir(), Path(__file__)], fill)
 
 
-def fill(top: Path, repository: Path, cache: Path) -> None:
+def fill(top: Path, repository: Path) -> None:
     for spec in sorted(SOURCE.glob("*.spec")):
         signed_packages.build(spec, top / spec.stem, repository, {"files_dir": str(SOURCE), "toolkit": TOOLKIT})
-    home = signed_packages.signing_key(cache / "gpg")
-    signed_packages.index(repository, home)
-    signed_packages.write_keys(repository, home)
+    signed_packages.publish(repository)
 
 
 def make(arguments: list[str]) -> Path:

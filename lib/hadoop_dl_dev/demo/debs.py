@@ -9,14 +9,14 @@ from hadoop_dl_dev.demo.images import CACHE, digest
 from hadoop_dl_dev.demo.shell import only_one, run
 
 
-def fetch(name: str, image: str, packages: Sequence[str], cache: Path = CACHE) -> Path:
+def fetch(name: str, image: str, packages: Sequence[str]) -> Path:
     """The directory with the packages and what they need on this image, fetched once."""
     reference = images.ensure(image)
-    target = cache / f"{name}-{image}-{digest(images.base_tag(image).encode(), ' '.join(packages).encode())}"
-    with only_one(cache / f"{name}.lock"):
+    target = CACHE / f"{name}-{image}-{digest(images.base_tag(image).encode(), ' '.join(packages).encode())}"
+    with only_one(CACHE / f"{name}.lock"):
         if target.exists():
             return target
-        with tempfile.TemporaryDirectory(dir=cache) as directory:
+        with tempfile.TemporaryDirectory(dir=CACHE) as directory:
             staging = Path(directory) / "made"
             (staging / "partial").mkdir(parents=True)
             options = "-qq -o APT::Sandbox::User=root -o Acquire::Check-Valid-Until=false -o APT::Keep-Downloaded-Packages=true"

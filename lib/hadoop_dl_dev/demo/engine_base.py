@@ -14,7 +14,7 @@ import yaml
 
 from hadoop_dl.cli import mirror
 from hadoop_dl_dev.demo import images, signed_packages
-from hadoop_dl_dev.demo.images import CACHE, DATA, NAME, digest
+from hadoop_dl_dev.demo.images import DATA, NAME, digest
 from hadoop_dl_dev.demo.shell import DemoError, run
 
 SOURCE = DATA / "engine"
@@ -30,17 +30,16 @@ OLD_PIP: dict[str, Any] = {
 }
 
 
-def ensure(cache: Path = CACHE) -> Path:
+def ensure() -> Path:
     """The directory, made again when one of its sources changed."""
-    programs = [Path(__file__), Path(signed_packages.__file__)]
-    files = [*SOURCE.iterdir(), *programs, DATA / "gpu/files/elf.py"]
-    return signed_packages.made_once(cache / "engine-base", files, lambda top, target: fill(top, target, cache))
+    files = [*SOURCE.iterdir(), Path(__file__), DATA / "gpu/files/elf.py"]
+    return signed_packages.made_once("engine-base", files, fill)
 
 
-def fill(top: Path, target: Path, cache: Path) -> None:
+def fill(top: Path, target: Path) -> None:
     (target / "apt").mkdir()
     save_image(top, target / "engine.tar")
-    make_repository(top, target / "apt", signed_packages.signing_key(cache / "gpg"))
+    make_repository(top, target / "apt", signed_packages.own_key())
 
 
 def save_image(directory: Path, file: Path) -> None:

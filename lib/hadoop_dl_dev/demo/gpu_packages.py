@@ -7,13 +7,14 @@ prints the directory. Specs and the list of versions are in demo/gpu.
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from hadoop_dl_dev.demo import module_streams, signed_packages
-from hadoop_dl_dev.demo.images import CACHE, DATA
+from hadoop_dl_dev.demo.images import DATA
 from hadoop_dl_dev.demo.shell import DemoError, print_path, run
 
 SOURCE = DATA / "gpu"
@@ -40,29 +41,25 @@ def macros_of(kernel: str) -> dict[str, str]:
     return dict(zip(("kver", "krel"), kernel.split("-", 1), strict=True))
 
 
-def ensure(system: str, cache: Path = CACHE) -> Path:
+def ensure(system: str) -> Path:
     """The repository's directory for a system, made again when a fixture changed."""
     listed = yaml.safe_load((SOURCE / "packages.yml").read_text(encoding="utf-8"))
     if system not in listed or "kernels" not in listed[system]:
         raise DemoError(
             f"Fixture packages exist for el7, el8 and el9, but {system!r} is requested. See demo/gpu/packages.yml."
         )
-    programs = [Path(__file__), *(Path(str(module.__file__)) for module in (module_streams, signed_packages))]
-    files = [path for path in [*SOURCE.rglob("*"), *programs] if path.is_file()]
-    home = signed_packages.signing_key(cache / "gpg")
-    return signed_packages.made_once(
-        cache / f"gpu-packages-{system}", files, lambda top, repository: fill(system, listed, top, repository, home)
-    )
+    sources = [*SOURCE.rglob("*"), Path(__file__), Path(str(module_streams.__file__))]
+    files = [path for path in sources if path.is_file()]
+    return signed_packages.made_once(f"gpu-packages-{system}", files, partial(fill, system, listed))
 
 
-def fill(system: str, listed: dict[str, Any], top: Path, repository: Path, home: Path) -> None:
+def fill(system: str, listed: dict[str, Any], top: Path, repository: Path) -> None:
     with ThreadPoolExecutor(2) as pool:
         list(pool.map(lambda job: build(top, repository, *job), enumerate(builds(listed, system))))
-    signed_packages.index(repository, home)
+    signed_packages.publish(repository)
     if listed[system]["el"] != "7":
         module_streams.add(repository)
     write_runfiles(repository, listed[system]["drivers"])
-    signed_packages.write_keys(repository, home)
 
 
 def build(directory: Path, repository: Path, number: int, job: tuple[str, dict[str, str]]) -> None:
@@ -79,20 +76,8 @@ def write_runfiles(repository: Path, versions: list[str]) -> None:
             for name in ("elf.py", "nvidia-smi"):
                 text = (SOURCE / "files" / name).read_text(encoding="utf-8").replace("@VERSION@", version)
                 (root / name).write_text(text, encoding="utf-8")
-            run(
-                "tar",
-                "--sort=name",
-                "--mtime=@0",
-                "--owner=0",
-                "--group=0",
-                "--mode=0755",
-                "-cf",
-                f"{root}/payload.tar",
-                "-C",
-                directory,
-                "elf.py",
-                "nvidia-smi",
-            )
+            same = ("--sort=name", "--mtime=@0", "--owner=0", "--group=0", "--mode=0755")
+            run("tar", *same, "-cf", f"{root}/payload.tar", "-C", directory, "elf.py", "nvidia-smi")
             script = (SOURCE / "files" / "nvidia.run").read_bytes().replace(b"@VERSION@", version.encode())
             target = repository / f"NVIDIA-Linux-x86_64-{version}.run"
             target.write_bytes(script + (root / "payload.tar").read_bytes())

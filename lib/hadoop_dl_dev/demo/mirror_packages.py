@@ -11,7 +11,6 @@ from pathlib import Path
 from ansible.module_utils.hadoop_dl_host import mirror_bundle
 
 from hadoop_dl_dev.demo import debs, gpu_packages, signed_packages
-from hadoop_dl_dev.demo.images import CACHE
 from hadoop_dl_dev.demo.shell import DemoError, print_path
 
 
@@ -22,17 +21,16 @@ def make(arguments: list[str]) -> Path:
         return debs.fetch("createrepo", "el9", ("createrepo-c",))
     if arguments == ["bundle"]:
         programs = [Path(__file__), Path(mirror_bundle.__file__)]
-        return signed_packages.made_once(CACHE / "mirror-bundle", programs, fill_bundle)
+        return signed_packages.made_once("mirror-bundle", programs, fill_bundle)
     raise DemoError(f"repository SYSTEM, programs or bundle is required, but it is {' '.join(arguments)!r}.")
 
 
 def fill_bundle(root: Path, target: Path) -> None:
     """A bundle with one file."""
-    home = signed_packages.signing_key(CACHE / "gpg")
-    signed_packages.write_keys(target, home)
+    signed_packages.write_keys(target)
     (root / "files").mkdir()
     (root / "files" / "carried").write_text("carried\n", encoding="utf-8")
-    os.environ["GNUPGHOME"] = str(home)
+    os.environ["GNUPGHOME"] = str(signed_packages.own_key())
     key = (target / "RPM-GPG-KEY-fixtures").read_text(encoding="utf-8")
     mirror_bundle.pack(str(target / "site.bundle"), str(root), ["files/carried"], key)
 

@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from hadoop_dl_dev.demo.images import digest
+from hadoop_dl_dev.demo.images import CACHE, digest
 from hadoop_dl_dev.demo.shell import only_one, run
 
 KEY_NAME = "hadoop-deeplearning demo packages"
@@ -19,24 +19,35 @@ MACROS = {
 }
 
 
-def made_once(target: Path, files: Iterable[Path], make: Callable[[Path, Path], None]) -> Path:
-    """The directory `target`, made again when one of these files changed; a second caller waits for the first one.
+def made_once(name: str, files: Iterable[Path], make: Callable[[Path, Path], None]) -> Path:
+    """The cache's directory of this name, its content made again when one of these files changed; a second caller waits for the first one.
 
     make is called with a directory for intermediate files and the directory to fill.
     """
-    fingerprint = digest(*(path.name.encode() + path.read_bytes() for path in sorted(files)))
-    with only_one(target.with_name(f"{target.name}.lock")):
+    target = CACHE / name
+    fingerprint = digest(*(path.name.encode() + path.read_bytes() for path in (Path(__file__), *sorted(files))))
+    with only_one(CACHE / f"{name}.lock"):
         stamp = target / ".digest"
         if stamp.exists() and stamp.read_text(encoding="utf-8") == fingerprint:
             return target
-        with tempfile.TemporaryDirectory(dir=target.parent) as directory:
+        with tempfile.TemporaryDirectory(dir=CACHE) as directory:
             staging = Path(directory) / "made"
             staging.mkdir(mode=0o755)
             make(Path(directory), staging)
-            (staging / ".digest").write_text(fingerprint, encoding="utf-8")
-            shutil.rmtree(target, ignore_errors=True)
-            staging.rename(target)
+            replace_content(target, staging)
+        stamp.write_text(fingerprint, encoding="utf-8")
     return target
+
+
+def replace_content(target: Path, made: Path) -> None:
+    """Running nodes have the directory mounted: it stays the same one."""
+    target.mkdir(exist_ok=True)
+    target.chmod(0o755)
+    (target / ".digest").unlink(missing_ok=True)  # first: what is half-made is not taken for complete
+    for old in target.iterdir():
+        shutil.rmtree(old) if old.is_dir() else old.unlink()
+    for new in made.iterdir():
+        shutil.move(new, target / new.name)
 
 
 def build(spec: Path, top: Path, repository: Path, macros: dict[str, str] | None = None) -> None:
@@ -62,10 +73,19 @@ def sign(repository: Path, home: Path) -> None:
         run("gpgconf", "--homedir", str(home), "--kill", "gpg-agent")
 
 
-def write_keys(repository: Path, home: Path) -> None:
-    """The public key that the packages are signed with, and another one, which signed nothing."""
-    export_key(home, repository / "RPM-GPG-KEY-fixtures")
-    export_key(signing_key(home.with_name("gpg-other")), repository / "RPM-GPG-KEY-other")
+def publish(repository: Path) -> None:
+    """The same by the fixtures' key, with its public key beside it and another one, which signed nothing."""
+    index(repository, own_key())
+    write_keys(repository)
+
+
+def write_keys(repository: Path) -> None:
+    export_key(own_key(), repository / "RPM-GPG-KEY-fixtures")
+    export_key(signing_key(CACHE / "gpg-other"), repository / "RPM-GPG-KEY-other")
+
+
+def own_key() -> Path:
+    return signing_key(CACHE / "gpg")
 
 
 def export_key(home: Path, target: Path) -> None:

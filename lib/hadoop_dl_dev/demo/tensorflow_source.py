@@ -16,7 +16,7 @@ import tarfile
 from pathlib import Path
 
 from hadoop_dl_dev.demo import signed_packages
-from hadoop_dl_dev.demo.images import CACHE, DATA
+from hadoop_dl_dev.demo.images import DATA
 from hadoop_dl_dev.demo.shell import print_path, run
 
 SOURCE = DATA / "tensorflow"
@@ -134,7 +134,7 @@ def make_bundle(version: str, directory: Path, target: Path) -> str:
 def ensure() -> Path:
     """The directory with tensorflow-vVERSION.bundle, the archives that they fetch, and sources.json (commit and sha256 of each), made again when the fixture changed."""
     files = [path for path in [*SOURCE.rglob("*"), Path(__file__)] if path.is_file()]
-    return signed_packages.made_once(CACHE / "tensorflow", files, fill)
+    return signed_packages.made_once("tensorflow", files, fill)
 
 
 def fill(top: Path, target: Path) -> None:

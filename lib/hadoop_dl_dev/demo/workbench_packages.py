@@ -4,16 +4,15 @@ import shutil
 from pathlib import Path
 
 from hadoop_dl_dev.demo import signed_packages
-from hadoop_dl_dev.demo.images import CACHE, DATA
+from hadoop_dl_dev.demo.images import DATA
 
 SOURCE = DATA / "cdsw"
 RELEASES = ("1.4.0", "1.10.5")
 
 
-def ensure(cache: Path = CACHE) -> Path:
+def ensure() -> Path:
     """The directory, made again when one of its sources changed."""
-    files = [*SOURCE.iterdir(), Path(__file__), Path(signed_packages.__file__)]
-    return signed_packages.made_once(cache / "workbench-packages", files, fill)
+    return signed_packages.made_once("workbench-packages", [*SOURCE.iterdir(), Path(__file__)], fill)
 
 
 def fill(top: Path, target: Path) -> None:
