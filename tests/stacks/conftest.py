@@ -20,7 +20,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--image", action="append", default=[], help="only locks whose first image is this one (repeatable)"
     )
-    parser.addoption("--keep-node", action="store_true", help="leave the node running, with the last environment")
 
 
 @dataclass
@@ -60,10 +59,10 @@ def node_of(image: str, requested: Sequence[str]) -> Node:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _nodes_end(request: pytest.FixtureRequest) -> Iterator[None]:
+def _nodes_end() -> Iterator[None]:
     yield
     for node in _nodes.values():
-        if node.started and not request.config.getoption("--keep-node"):
+        if node.started:
             node.stop()
 
 
@@ -144,7 +143,7 @@ def lock(request: pytest.FixtureRequest) -> Iterator[Installed]:
     image = environment.node.image if environment.node else ""
     identity = (stack.name, python, tested.digest(stack, python))
     tested.write(tested.Record(*identity, image, today, environment.answers, environment.skipped))
-    if environment.node and not request.config.getoption("--keep-node"):
+    if environment.node:
         nodes.execute(environment.node.name, "sh", "-c", f"rm -rf {ROOT}/current {ROOT}/envs")
 
 
