@@ -1,6 +1,6 @@
 """compat/gpu_devices.yml, written from NVIDIA's list of supported GPUs at every release of its driver, and from pci.ids.
 
-scripts/stack data gpus --modules DIRECTORY --pci-ids FILE [--check]
+scripts/stack data gpus --modules DIRECTORY --pci-ids FILE --date DAY
 
 DIRECTORY is a git clone of https://github.com/NVIDIA/open-gpu-kernel-modules, FILE is pci.ids of https://github.com/pciutils/pciids.
 """
@@ -11,7 +11,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import yaml
 from ansible.module_utils.hadoop_dl_host import host_system
 
 from hadoop_dl.cli.arguments import Parser
@@ -202,24 +201,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = Parser(prog="stack data gpus", description="Write compat/gpu_devices.yml.", allow_abbrev=False)
     parser.add_argument("--modules", type=Path, required=True, help="a clone of NVIDIA/open-gpu-kernel-modules")
     parser.add_argument("--pci-ids", type=Path, required=True, help="the file pci.ids")
-    parser.add_argument("--date", help="the day on which both were fetched, as 2026-11-21")
-    parser.add_argument(
-        "--check", action="store_true", help="change nothing; exit 1 when the file is not what they say"
-    )
+    parser.add_argument("--date", required=True, help="the day on which both were fetched, as 2026-11-21")
     options = parser.parse_args(arguments)
-    old_text = PAGE.read_text(encoding="utf-8") if PAGE.is_file() else ""
-    checked = options.date or (yaml.safe_load(old_text)["checked"] if old_text else "")
-    if not checked:
-        parser.error("--date is required for the first file")
-    text = page(options.modules, options.pci_ids.read_text(encoding="utf-8"), checked)
-    if text == old_text:
-        print(f"{PAGE.name} is current.")
-        return 0
-    if options.check:
-        print(
-            f"{PAGE.name} is not what the two sources say. Run scripts/stack data gpus without --check and review the difference."
-        )
-        return 1
+    text = page(options.modules, options.pci_ids.read_text(encoding="utf-8"), options.date)
     PAGE.write_text(text, encoding="utf-8")
     print(f"{PAGE.name}: {text.count('pci_id:')} devices written.")
     return 0
