@@ -6,6 +6,7 @@ from typing import Any
 from ansible import context
 
 from hadoop_dl.data import artifacts, stacks
+from hadoop_dl.data.locks import parse_lock
 from hadoop_dl.data.stacks import Stack
 
 stacks.add_site_stacks(context.CLIARGS.get("inventory") or ())
@@ -22,9 +23,16 @@ def stack_lock(stack: Stack, python: str, component: str = "") -> str:
     return lock.component(component) if component else lock.text
 
 
-def stack_base_lock(stack: Stack, python: str, component: str) -> str:
-    """One component's section of the lock without the wheel that the site builds."""
-    return stack.base_lock(python).component(component)
+def stack_base_lock(stack: Stack, python: str) -> str:
+    """The sections of the lock that a build of TensorFlow needs, without the wheel that the site builds."""
+    lock = stack.base_lock(python)
+    return lock.component("pip") + lock.component("tensorflow")
+
+
+def lock_sections(text: str) -> list[dict[str, str]]:
+    """The sections of a lock, in the order of their installation."""
+    lock = parse_lock(text, "NAME", "")
+    return [{"component": name, "lock": lock.component(name)} for name in lock.components]
 
 
 def stack_superfluous(needed_artifacts: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -40,6 +48,7 @@ class FilterModule:
         return {
             "stack_lock": of_stack(stack_lock),
             "stack_base_lock": of_stack(stack_base_lock),
+            "lock_sections": lock_sections,
             "stack_artifacts": artifacts.stack_artifacts,
             "stack_superfluous": stack_superfluous,
             "stack_file": of_stack(Stack.file),

@@ -141,7 +141,7 @@ def test_a_component_that_was_begun_and_not_completed_is_built_again(with_pip, m
         with pytest.raises(Refused, match="Compiling the packages ended with status -9: Killed"):
             with_pip.install("tensorflow")
     (with_pip.packages / "__pycache__" / "six.cpython-311.pyc.139645794247584").write_bytes(b"")
-    with pytest.raises(Refused, match="Run the role pip first"):
+    with pytest.raises(Refused, match="Install the component pip first"):
         with_pip.install("tensorflow")
     assert with_pip.everything() == [True, True, True, True, True]
 

@@ -94,7 +94,7 @@ def test_an_address_with_a_password_is_refused_without_showing_it(site):
 
 
 def test_the_role_pip_comes_first(site):
-    with pytest.raises(Refused, match="Run the role pip first"):
+    with pytest.raises(Refused, match="Install the component pip first"):
         site.install("tensorflow")
 
 

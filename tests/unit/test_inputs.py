@@ -421,7 +421,7 @@ def test_a_label_without_yarn_is_refused():
 def test_one_variable_names_the_ca_of_the_mirror():
     group_vars = yaml.safe_load((REPOSITORY / "playbooks/group_vars/all.yml").read_text(encoding="utf-8"))
     of_roles = {name for name in KNOWN if name.endswith("_mirror_ca")}
-    assert len(of_roles) == 5
+    assert len(of_roles) == 3
     assert {name: group_vars.get(name) for name in of_roles} == dict.fromkeys(of_roles, "{{ mirror_ca | default('') }}")
     (problem,) = problems(mirror_ca="site-ca.pem")
     assert problem.startswith("mirror_ca must be an absolute path on the hosts, such as ")

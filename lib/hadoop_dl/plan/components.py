@@ -349,8 +349,6 @@ class Verify(Component):
         return {"verified": canonical({name: value for name, value in case.digests.items() if name not in UNVERIFIED})}
 
 
-ENVIRONMENT_ROLES = ("pip", "tensorflow", "keras", "environment")
-CLIENT_ROLES = ("hadoop_client", "tensorflowonspark")
 COMPONENTS: dict[str, Component] = {
     component.name: component
     for component in (
@@ -363,12 +361,12 @@ COMPONENTS: dict[str, Component] = {
         ContainerRuntime("container_runtime", gpu_layer.GROUPS, ("container_runtime",)),
         Cdsw("cdsw", (workbench.GROUP,), ("cdsw",)),
         TensorFlowBuild("tensorflow_build", (builds.GROUP,), ("bazel", "tensorflow_build")),
-        Environment("environment", target.ENVIRONMENT_GROUPS, ENVIRONMENT_ROLES),
+        Environment("environment", target.ENVIRONMENT_GROUPS, ("environment",)),
         DeeplearningCommand("deeplearning_command", target.ENVIRONMENT_GROUPS, ("deeplearning_command",)),
         HadoopClient("hadoop_client", target.ENVIRONMENT_GROUPS, ("hadoop_client",)),
         TensorFlowOnSpark("tensorflowonspark", ("edge_nodes",), ("tensorflowonspark",)),
         additional.AdditionalEnvironments(
-            "additional_environments", target.ENVIRONMENT_GROUPS, (*ENVIRONMENT_ROLES, *CLIENT_ROLES)
+            "additional_environments", target.ENVIRONMENT_GROUPS, ("environment", "hadoop_client", "tensorflowonspark")
         ),
         TensorBoard("tensorboard", ("edge_nodes",), ("tensorboard",)),
         YarnGpu("yarn_gpu", yarn.GROUPS, ("yarn_gpu",)),

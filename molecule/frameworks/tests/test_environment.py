@@ -16,9 +16,10 @@ def test_pip_on_python_2_7_is_the_last_one_for_it(host):
     assert (version == "20.3.4") == is_el7(host)
 
 
-def test_the_locked_keras_is_installed(host):
+def test_the_locked_keras_and_tensorflowonspark_are_installed(host):
     listed = host.check_output(f"{PYTHON} -m pip list --format=freeze").lower().splitlines()
     assert ("keras==2.3.1" if is_el7(host) else "keras==2.15.0") in listed
+    assert ("tensorflowonspark==1.4.4" if is_el7(host) else "tensorflowonspark==2.2.5") in listed
 
 
 def test_every_user_can_use_it_and_none_can_change_it(host):

@@ -1,7 +1,7 @@
 """Install one component of a lock into a tree that is being built. Python 2.7 and 3.
 
 Fetch and verify all wheels -> unpack -> compile -> write the list of files -> sync -> mark as complete. A run that ends
-between unpacking and the mark leaves the file `failed`: the role pip then builds the tree again.
+between unpacking and the mark leaves the file `failed`: the component pip then builds the tree again.
 """
 
 import contextlib
@@ -150,7 +150,9 @@ class Component(object):
         parent = os.path.dirname(self.environment)
         check_mount(parent)
         if self.tree is None and self.name != "pip":
-            raise Refused("%s must have an unfinished tree with Python. Run the role pip first." % self.environment)
+            raise Refused(
+                "%s must have an unfinished tree with Python. Install the component pip first." % self.environment
+            )
         check_room(parent, UNPACKED * sum(entry["size"] for entry in self.entries), 2 * len(self.entries))
         self.source.check(self.entries)
         if self.tree is None:
@@ -238,7 +240,8 @@ class Component(object):
         """Make the next tree; what an earlier run began and cannot be continued goes."""
         if not self.python or not os.path.exists(self.python):
             raise Refused(
-                "The component pip needs an interpreter of this host but python is %r. Check pip_python." % self.python
+                "The component pip needs an interpreter of this host but python is %r. Check environment_python."
+                % self.python
             )
         if os.path.isdir(self.environment) and not os.path.islink(self.environment):
             raise Refused(
