@@ -25,24 +25,7 @@ from ansible.module_utils.hadoop_dl_host import documented, package_locks, proce
 ASK, CHANGE = 120, 3600  # seconds; a removal also writes initramfs images and builds modules of other kernels
 LOCK_WAIT, LOCK_PAUSE = 120, 5  # seconds for another package manager
 LOCKED = 200  # exit status of dnf and yum whose lock another process holds
-REMOVE = {
-    "dnf": [
-        "dnf",
-        "--assumeyes",
-        "--quiet",
-        "--setopt=exit_on_lock=true",
-        "--setopt=clean_requirements_on_remove=true",
-        "remove",
-    ],
-    "yum": [
-        "yum",
-        "--assumeyes",
-        "--quiet",
-        "--setopt=exit_on_lock=1",
-        "--setopt=clean_requirements_on_remove=1",
-        "remove",
-    ],
-}
+REMOVE = ("--assumeyes", "--quiet", "--setopt=exit_on_lock=1", "--setopt=clean_requirements_on_remove=1", "remove")
 
 
 def variables():
@@ -107,7 +90,7 @@ class Packages(object):
         return sorted(set(re.findall(r"is needed by \(installed\) (\S+)", answer.output + answer.error)))
 
     def remove(self, names):
-        self.run(REMOVE[self.manager] + names)
+        self.run([self.manager] + list(REMOVE) + names)
 
 
 def main():
