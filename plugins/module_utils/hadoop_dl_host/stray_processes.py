@@ -10,35 +10,27 @@ import signal
 import time
 
 from . import processes
+from .host_lock import machine
 
 ENDING = 20  # seconds for processes to end
 PAUSE = 0.05
 
 
-def boot():
-    """Identifies this start of the system; after another one the numbers of sessions mean nothing."""
-    try:
-        with open("/proc/sys/kernel/random/boot_id") as handle:
-            return handle.read().strip()
-    except (IOError, OSError):
-        return ""
-
-
 def note_session(path):
     """Write down the session of the calling process."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
-    os.write(descriptor, ("%s %d\n" % (boot(), os.getsid(0))).encode("ascii"))
+    os.write(descriptor, ("%s %d\n" % (machine(), os.getsid(0))).encode("ascii"))
     os.close(descriptor)
 
 
 def noted(path):
-    """The sessions of this start of the system that were written down."""
+    """The sessions of this start of the system that were written down; after another one their numbers mean nothing."""
     try:
         with open(path) as handle:
-            lines = [line.split() for line in handle]
+            lines = [line.strip().rpartition(" ") for line in handle]
     except (IOError, OSError):
         return set()
-    return set(int(words[1]) for words in lines if len(words) == 2 and words[0] == boot() and words[1].isdigit())
+    return set(int(session) for start, _, session in lines if start and start == machine() and session.isdigit())
 
 
 def table(user):
