@@ -12,6 +12,7 @@ import re
 import sys
 
 from . import (
+    disk_space,
     environment_tree,
     host_cdsw,
     host_kerberos,
@@ -130,14 +131,7 @@ class Reader(host_system.System):
         return {"paths": paths, "accounts": accounts, "sparks": sparks}
 
     def disk_free_mb(self):
-        free_space = {}
-        for path in ("/opt", "/usr", "/tmp"):
-            existing = self.at(path)
-            while not os.path.exists(existing):
-                existing = os.path.dirname(existing)
-            stat = os.statvfs(existing)
-            free_space[path] = stat.f_bavail * stat.f_frsize // (1024 * 1024)
-        return free_space
+        return dict((path, disk_space.free(self.at(path))[0] >> 20) for path in ("/opt", "/usr", "/tmp"))
 
     def receipts(self):
         """The receipt of each role, and the first difference between it and the host."""
