@@ -51,16 +51,6 @@ from ansible.module_utils.hadoop_dl_host.host_lock import HostLock
 PROBE = 8192  # bytes: what a switch writes at once is less
 
 
-def replace_link(path, target):
-    """Point a link to its target by one rename; a killed run may have left the draft."""
-    draft = os.path.join(os.path.dirname(path), ".new-" + os.path.basename(path))
-    if os.path.lexists(draft):
-        os.unlink(draft)
-    os.symlink(target, draft)
-    os.rename(draft, path)
-    atomic_files.sync_path(os.path.dirname(path))
-
-
 def old_environments(root, keep, active, previous, spared=()):
     """Names of the environments that may go: all but the active one, the `keep` that were active last, and those of these names.
 
@@ -109,7 +99,7 @@ def connect_client(root, path):
         link = os.path.join(root, "etc", name)
         target = os.path.join("..", "current", environment_tree.STATE, "client", name)
         if not os.path.islink(link) or os.readlink(link) != target:
-            replace_link(link, target)
+            atomic_files.replace_link(link, target)
             changed = True
     return changed
 
@@ -149,7 +139,7 @@ def switch(root, path, before):
             record = {"number": max(number, numbers[name]), "before": numbers[name]}
             atomic_files.write_json(packages.state_file(path, ACTIVATED), record)
         if current_of(root) != target:
-            replace_link(os.path.join(root, "current"), target)
+            atomic_files.replace_link(os.path.join(root, "current"), target)
         return connect_client(root, path) or activation is None
     except Exception:
         if before != target:
@@ -161,7 +151,7 @@ def revert(root, path, before):
     """`current` names what it named before the switch to `path`; so does the order of activations."""
     current = os.path.join(root, "current")
     if before and current_of(root) != before:
-        replace_link(current, before)
+        atomic_files.replace_link(current, before)
     elif not before and os.path.islink(current):
         os.unlink(current)
         for link in glob.glob(os.path.join(root, "etc", "*")):

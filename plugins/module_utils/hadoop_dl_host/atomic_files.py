@@ -140,6 +140,16 @@ def as_keeper(path):
         os.setgroups(groups)
 
 
+def replace_link(path, target, prefix=".new-"):
+    """Point a link to its target by one rename; a killed run may have left the draft, the name with this prefix."""
+    draft = os.path.join(os.path.dirname(path), prefix + os.path.basename(path))
+    if os.path.lexists(draft):
+        os.unlink(draft)
+    os.symlink(target, draft)
+    os.rename(draft, path)
+    sync_path(os.path.dirname(path))
+
+
 def sync_path(path):
     """Make a file, or the names in a directory, last."""
     descriptor = os.open(path, os.O_RDONLY)

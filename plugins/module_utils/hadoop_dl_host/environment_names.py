@@ -83,12 +83,7 @@ def problem(environment):
 
 def point(environment, tree):
     """Let X point to the tree, by one rename."""
-    draft = os.path.join(os.path.dirname(environment), ".link-" + os.path.basename(environment))
-    if os.path.lexists(draft):  # of a killed run
-        os.unlink(draft)
-    os.symlink(os.path.basename(tree), draft)
-    os.rename(draft, environment)
-    atomic_files.sync_path(os.path.dirname(environment))
+    atomic_files.replace_link(environment, os.path.basename(tree), ".link-")
 
 
 def remove(path):
