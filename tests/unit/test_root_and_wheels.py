@@ -20,12 +20,11 @@ PLACES = {
     # Paths that are written, compared or told, and not started.
     "plugins/module_utils/hadoop_dl_host/own_packages.py": "return Own(",
     "plugins/module_utils/hadoop_dl_host/user_environment.py": "os.X_OK",
-    "plugins/modules/own_files.py": "paths:",
     "plugins/module_utils/hadoop_dl_host/earlier_records.py": "OWN = {",
     "roles/tensorflowonspark/tasks/spark.yml": "must_contain:",
     "roles/deeplearning_command/vars/main.yml": "__deeplearning_command_program:",
     "roles/tensorflowonspark/vars/main.yml": "__tensorflowonspark_program:",
-    "roles/tensorflowonspark/tasks/client.yml": "__tensorflowonspark_spark_files:",
+    "roles/tensorflowonspark/tasks/main.yml": "__tensorflowonspark_spark_files:",
     "roles/tensorflowonspark/tasks/site_spark.yml": "ansible.builtin.stat:",
     "playbooks/group_vars/all.yml": "tensorflow_build_python:",  # the build user's (build.yml)
 }
