@@ -209,9 +209,7 @@ def work(module):
         if tree is None:
             tree = names.unsealed_tree(path)
             if tree is None:
-                raise Refused(
-                    "%s must be installed before it is sealed. Run the roles pip, tensorflow and keras." % path
-                )
+                raise Refused("%s must be installed before it is sealed. Run site.yml, which does both." % path)
             seal(tree, stack, digest, verify(path, tree, module.params))
             result["sealed"] = True
         moved = names.live_tree(path) != tree

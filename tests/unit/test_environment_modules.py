@@ -239,6 +239,11 @@ def test_the_path_must_be_the_one_of_stack_and_digest(done):
 # --- activation ----------------------------------------------------------------------------------------------------
 
 
+def test_what_is_not_installed_is_not_sealed(site):
+    with pytest.raises(Refused, match="must be installed before it is sealed. Run site.yml, which does both"):
+        site.seal()
+
+
 def test_sealing_activates_nothing(unproved):
     assert unproved.seal()["sealed"] is True
     assert unproved.current is None
