@@ -39,7 +39,7 @@ def main():
     spark = SparkSession.builder.appName("digits, from DataFrame to DataFrame").getOrCreate()
     context = spark.sparkContext
     count = job.executors(context)
-    storage.begin(tf, arguments.output, job.attempt(context))
+    storage.begin(tf, arguments.output, job.name(context))
 
     training, held_out = (
         spark.createDataFrame(context.textFile(arguments.data + part).map(digits.parse), ["pixels", "digit"])

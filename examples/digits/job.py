@@ -39,9 +39,9 @@ def executors(context):
     return int(context.getConf().get("spark.executor.instances", "2"))
 
 
-def attempt(context):
-    """Which attempt of tfos-submit --attempts this is."""
-    return int(context.getConf().get("spark.deeplearning.attempt", "1"))
+def name(context):
+    """What tfos-submit calls this job, the same in each of its --attempts."""
+    return context.getConf().get("spark.deeplearning.job", "")
 
 
 def start(context, arguments, train, cluster):
@@ -74,7 +74,7 @@ def run(arguments, train, guess, cluster):
 
     start_time = time.time()
     context = SparkContext(conf=SparkConf().setAppName("digits, input mode " + arguments.input_mode))
-    storage.begin(storage.tensorflow(), arguments.output, attempt(context))
+    storage.begin(storage.tensorflow(), arguments.output, name(context))
     rows = context.textFile(arguments.data + "/csv/train").map(digits.parse)
     arguments.rows = rows.count()
 

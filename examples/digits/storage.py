@@ -89,11 +89,13 @@ def fresh(tf, directory):
         files(tf).makedirs(directory)
 
 
-def begin(tf, directory, attempt):
+def begin(tf, directory, job):
     """An empty directory; of a job that is submitted again (tfos-submit --attempts) it keeps the events and checkpoints."""
-    if attempt == 1 or exists(tf, directory + "/finished"):
+    mark = directory + "/job-" + job
+    if not job or exists(tf, directory + "/finished") or not exists(tf, mark):
         fresh(tf, directory)
         fresh(tf, directory + "/checkpoints")
+        write(tf, mark, "")
     for name in ("model", "table", "tfrecords", "guesses"):
         remove(tf, directory + "/" + name)
 

@@ -222,19 +222,21 @@ def test_a_tensorflow_without_tf_io_reads_and_writes_files(storage, tmp_path, mo
 
 
 @pytest.mark.parametrize(
-    ("attempt", "end", "kept"),
+    ("job", "end", "kept"),
     [
-        (1, [], ["checkpoints"]),
-        (2, [], ["checkpoints", "checkpoints/ckpt-100", "events", "events/scalars"]),
-        (2, ["finished"], ["checkpoints"]),
+        ("a", [], ["checkpoints", "checkpoints/ckpt-100", "events", "events/scalars", "job-a"]),
+        ("a", ["finished"], ["checkpoints", "job-a"]),
+        # Its first attempt may have been lost before it emptied the directory.
+        ("b", [], ["checkpoints", "job-b"]),
+        ("", [], ["checkpoints", "job-"]),
     ],
 )
-def test_a_lost_job_keeps_its_checkpoints_and_another_one_none(storage, tmp_path, attempt, end, kept):
+def test_a_lost_job_keeps_its_checkpoints_and_another_one_none(storage, tmp_path, job, end, kept):
     tf = SimpleNamespace(__version__="1.4.1", gfile=OldGfile)
-    for name in ("checkpoints/ckpt-100", "events/scalars", "model/saved_model.pb", *end):
+    for name in ("checkpoints/ckpt-100", "events/scalars", "model/saved_model.pb", "job-a", *end):
         (tmp_path / "model" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "model" / name).write_text(name)
-    storage.begin(tf, str(tmp_path / "model"), attempt)
+    storage.begin(tf, str(tmp_path / "model"), job)
     assert sorted(str(path.relative_to(tmp_path / "model")) for path in (tmp_path / "model").rglob("*")) == kept
 
 

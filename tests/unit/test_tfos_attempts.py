@@ -119,7 +119,7 @@ def test_a_job_that_lost_an_executor_is_submitted_again(host: SimpleNamespace) -
     assert "tfos-submit: attempt 1 of 3 was lost, so the job is submitted again: " in completed.error
     assert "Lost executor 2 on data1" in completed.error.split("submitted again: ")[1]
     first, second = (settings(host, f"attempt{number}") for number in (1, 2))
-    assert [one["spark.deeplearning.attempt"] for one in (first, second)] == ["1", "2"]
+    assert first["spark.deeplearning.job"] == second["spark.deeplearning.job"], "how scripts know their own"
     assert first["spark.yarn.tags"] != second["spark.yarn.tags"], "by its tag YARN finds the attempt's application"
     assert not (host.tmp / "attempt3").exists()
 

@@ -3,6 +3,7 @@
 import argparse
 import os
 import re
+import uuid
 
 from ansible.module_utils.hadoop_dl_host.user_environment import DEFAULT, ROOT
 
@@ -185,7 +186,7 @@ def arguments_parser():
         "--local", action="store_true", help="run the script here, in the same environment, without YARN"
     )
     parser.add_argument("--dry-run", action="store_true", help="print the settings and the command, submit nothing")
-    parser.set_defaults(params=None, attempt=1)  # of a grid; of --attempts
+    parser.set_defaults(params=None, attempt=1, job=uuid.uuid4().hex[:12])  # of a grid; of --attempts
     parser.add_argument("--root", default=ROOT, help=argparse.SUPPRESS)
     parser.add_argument("--poll", type=float, default=2.0, help=argparse.SUPPRESS)  # seconds between looks at YARN
     parser.add_argument("script", help="the Python script")

@@ -55,7 +55,7 @@ def properties(options, environment, hadoop, tag, user=None, version=None):
         # By the second one, hosts keep an environment while an application waits for it in a queue. By the third, jobs knows the mode.
         ("spark.yarn.tags", "%s,%s,%s-mode" % (tag, mark(environment), options.deploy_mode)),
         ("spark.yarn.maxAppAttempts", "1"),
-        ("spark.deeplearning.attempt", str(options.attempt)),  # scripts read it, to begin at their last checkpoint
+        ("spark.deeplearning.job", options.job),  # of all attempts: by it a script knows its own last checkpoint
         ("spark.dynamicAllocation.enabled", "false"),
         ("spark.speculation", "false"),
         # One executor, one task, one TensorFlow node; and all of them before the first task, so that none takes two.
