@@ -1,7 +1,7 @@
 """The tables of docs/reference/inputs.md: the roles' argument_specs and defaults, and inputs.yml."""
 
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,7 @@ import yaml
 
 from hadoop_dl.data.compat import LOADER
 from hadoop_dl.plan import forms, gpu_request, inputs
+from hadoop_dl_dev.measurements import table
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 COLUMNS = ("variable", "type", "accepted", "default", "purpose")
@@ -51,11 +52,6 @@ def row(entry: forms.Input) -> tuple[str, ...]:
     )
 
 
-def table(rows: Iterable[tuple[str, ...]]) -> str:
-    lines = [COLUMNS, ("---",) * len(COLUMNS), *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
-
-
 def section(role: str, entries: Sequence[forms.Input]) -> str:
     """The inputs of a role as a table, and the names of those that a site does not set."""
     reserved = inputs.reserved(REPOSITORY)
@@ -63,7 +59,7 @@ def section(role: str, entries: Sequence[forms.Input]) -> str:
     names = ", ".join(f"`{entry.name}`" for entry in entries if entry.name in reserved)
     only = textwrap.fill(f"Only the playbooks set {names}.", 100, break_on_hyphens=False) if names else ""
     heading = f"Role [{role}](../../roles/{role})" if role else "For all roles"
-    return "\n\n".join(filter(None, [f"## {heading}", table(rows) if rows else "", only])) + "\n"
+    return "\n\n".join(filter(None, [f"## {heading}", table(COLUMNS, rows) if rows else "", only])) + "\n"
 
 
 def tables() -> str:
@@ -71,6 +67,6 @@ def tables() -> str:
     sections = []
     for role in sorted({entry.role for entry in entries}):
         sections.append(section(role, [entry for entry in entries if entry.role == role]))
-    names = "\n".join(f"| `{name}` | {reason} |" for name, reason in forms.table()["refused"].items())
-    sections.append(f"## Names that are no inputs\n\n| refused | because |\n| --- | --- |\n{names}\n")
+    names = table(("refused", "because"), ((f"`{name}`", reason) for name, reason in forms.table()["refused"].items()))
+    sections.append(f"## Names that are no inputs\n\n{names}\n")
     return "\n".join(sections)

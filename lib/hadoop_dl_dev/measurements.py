@@ -1,4 +1,4 @@
-"""What the benchmarks share: a stopwatch, medians with their spread, and tables in Markdown."""
+"""A stopwatch, medians with their spread, and tables in Markdown, for benchmarks and documents."""
 
 import os
 import resource

@@ -12,7 +12,7 @@ from pathlib import Path
 import yaml
 
 from hadoop_dl.data.stacks import DIRECTORY, Stack, load_stack, load_stacks, stack_names
-from hadoop_dl_dev import check_steps
+from hadoop_dl_dev import check_steps, measurements
 from hadoop_dl_dev.compat_cells import wrapped
 from hadoop_dl_dev.demo.images import CACHE
 from hadoop_dl_dev.demo.shell import only_one
@@ -150,15 +150,14 @@ def tables(path: Path = RECORDS) -> str:
         place = [current.image, current.date] if current else ["–", "–"]
         yarn = clusters.get(name, "–") if python == stack.pythons[0] else "–"
         rows.append([f"[{name}](../../stacks/{name}.yml)", python, size(stack, python), *cells, yarn, *place])
-    table = [names, ["---"] * len(names), *rows]
-    lines = [f"| {' | '.join(row)} |" for row in table]
     numbered = [f"{number}. {note}" for number, note in enumerate(notes, 1)]
     built = [
         wrapped(f"- [{stack.name}](../../stacks/{stack.name}.yml): {stack.data['description']}", "  ")
         for stack in load_stacks()
         if stack.is_built
     ]
-    return "\n".join([*lines, "", *([NOTES, "", *numbered, ""] if notes else []), BUILT, *built, ""])
+    reasons = [NOTES, "", *numbered, ""] if notes else []
+    return "\n".join([measurements.table(names, rows), "", *reasons, BUILT, *built, ""])
 
 
 NOTES = "## Reasons"
