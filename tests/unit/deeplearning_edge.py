@@ -2,7 +2,6 @@
 
 import json
 import os
-import signal
 import socket
 import subprocess
 import sys
@@ -10,7 +9,6 @@ import time
 import urllib.error
 import urllib.request
 import zipfile
-from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -18,7 +16,6 @@ from typing import Any
 import pytest
 from python_files import write_script
 from resource_manager import write_settings
-from waiting import until
 
 from hadoop_dl.data import programs
 
@@ -143,24 +140,6 @@ def refused(edge: Any, status: int, words: str, *arguments: str, **variables: st
     """Check that the command ends with this status, and with these words on standard error."""
     completed = run(edge, *arguments, **variables)
     assert (completed.returncode, words in completed.stderr) == (status, True), completed.stderr
-
-
-def interrupted(words: list[str], reached: Callable[[], bool], **variables: str) -> tuple[int, str]:
-    """Ctrl-C in a terminal, for the whole process group, once `reached`: the exit status and what went to standard error."""
-    with subprocess.Popen(
-        words,
-        env={**os.environ, **variables},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-        # SIGINT is ignored in a shell's background commands and in what they start. noqa: these tests have no other thread.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-    ) as process:
-        until(reached, 30)
-        os.killpg(process.pid, signal.SIGINT)
-        errors = process.communicate(timeout=30)[1]
-    return process.returncode, errors
 
 
 def ask(address: str) -> Any:
