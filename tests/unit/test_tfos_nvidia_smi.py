@@ -51,37 +51,39 @@ def container(request: pytest.FixtureRequest, tmp_path: Path) -> SimpleNamespace
     return container
 
 
-@pytest.mark.parametrize("number", [None, 0])
-def test_a_tensorflow_for_gpus_trains_where_there_is_no_driver(container: SimpleNamespace, number: int | None) -> None:
-    """TensorFlowOnSpark 1.4 asks for 1 if the script says nothing; -1 hides all GPUs from CUDA."""
+CPU = ["-1", "-1"]  # hides all GPUs from CUDA
+
+
+@pytest.mark.parametrize(
+    ("of_host", "number", "own", "expected"),
+    [
+        (None, None, None, CPU),  # TensorFlowOnSpark 1.4 asks for 1 if the script says nothing
+        (None, 0, None, CPU),
+        ((TWO, 0), 0, None, CPU),
+        ((TWO, 0), 1, "1", ["1"]),
+        ((TWO, 0), None, None, ["0", "1"]),
+        (("No devices were found", 6), None, None, CPU),
+    ],
+    ids=[
+        *("no driver", "no driver and none asked for", "GPUs that the job did not ask for", "those of the executor"),
+        *("without the option the host decides", "a container without GPUs on a host with some"),
+    ],
+)
+def test_version_1_takes_the_gpus_of_the_executor_and_computes_on_the_cpu_without(
+    container: SimpleNamespace,
+    of_host: tuple[str, int] | None,
+    number: int | None,
+    own: str | None,
+    expected: list[str],
+) -> None:
+    if of_host:
+        container.of_host(*of_host)
     container.prepare("1.4.4", number)
-    assert container.listed(2) == ["-1", "-1"]
-    assert "has no GPU of its own (--gpus), so TensorFlow computes on the CPU" in container.asked("--list-gpus").log
-
-
-def test_gpus_that_the_job_did_not_ask_for_are_not_taken(container: SimpleNamespace) -> None:
-    container.of_host(TWO)
-    container.prepare("1.4.4", 0)
-    assert container.listed(1) == ["-1"]
-
-
-def test_the_gpus_that_the_executor_was_given_are_those_that_are_used(container: SimpleNamespace) -> None:
-    container.of_host(TWO)
-    container.prepare("1.4.4", 1)
-    (container.directory / gpus.PROGRAMS / "gpus").write_text("1")
-    assert container.listed(2) == ["1"]
-
-
-def test_without_the_option_the_host_decides(container: SimpleNamespace) -> None:
-    container.of_host(TWO)
-    container.prepare("1.4.4", None)
-    assert container.listed(2) == ["0", "1"]
-
-
-def test_a_container_without_gpus_on_a_host_with_some_computes_on_its_cpu(container: SimpleNamespace) -> None:
-    container.of_host("No devices were found", 6)
-    container.prepare("1.4.4", None)
-    assert container.listed(1) == ["-1"]
+    if own:
+        (container.directory / gpus.PROGRAMS / "gpus").write_text(own)
+    assert container.listed(2) == expected
+    says_why = "has no GPU of its own (--gpus), so TensorFlow computes on the CPU" in container.asked("--list-gpus").log
+    assert says_why is (expected == CPU)
 
 
 def test_a_driver_that_fails_is_not_taken_for_a_host_without_gpus(container: SimpleNamespace) -> None:
@@ -94,10 +96,8 @@ def test_version_2_computes_on_the_cpu_by_itself_and_refuses_num_gpus(container:
     """Its is_gpu_available takes any failure for a host without GPUs."""
     container.of_host(TWO)
     container.prepare("2.2.5", 0)
-    assert (container.asked("--list-gpus").status, container.asked("--list-gpus").lines) == (
-        6,
-        ["No devices were found"],
-    )
+    answer = container.asked("--list-gpus")
+    assert (answer.status, answer.lines) == (6, ["No devices were found"])
 
 
 def test_all_other_questions_are_for_the_hosts_own(container: SimpleNamespace) -> None:
@@ -106,7 +106,7 @@ def test_all_other_questions_are_for_the_hosts_own(container: SimpleNamespace) -
     assert container.asked("-x", "-q").lines == ["host -x -q"]
 
 
-def test_a_host_without_one_answers_as_the_shell_does(container: SimpleNamespace, monkeypatch: object) -> None:
+def test_a_host_without_one_answers_as_the_shell_does(container: SimpleNamespace) -> None:
     container.prepare("1.4.4", 0)
     if any(Path(place, "nvidia-smi").exists() for place in nvidia_smi.PLACES.split(":")):
         pytest.skip("this machine has a driver")
@@ -114,17 +114,11 @@ def test_a_host_without_one_answers_as_the_shell_does(container: SimpleNamespace
     assert (answer.status, answer.lines, answer.log) == (127, [], "")
 
 
+SENT = ["python#deeplearning-programs/python", "nvidia-smi#deeplearning-programs/nvidia-smi"]
+
+
 @pytest.mark.parametrize(
-    ("version", "arguments", "sent"),
-    [
-        ("1.4.4", [], ["python#deeplearning-programs/python", "nvidia-smi#deeplearning-programs/nvidia-smi"]),
-        ("2.2.5", [], []),
-        (
-            "2.2.5",
-            ["--gpus", "0"],
-            ["python#deeplearning-programs/python", "nvidia-smi#deeplearning-programs/nvidia-smi"],
-        ),
-    ],
+    ("version", "arguments", "sent"), [("1.4.4", [], SENT), ("2.2.5", [], []), ("2.2.5", ["--gpus", "0"], SENT)]
 )
 def test_a_job_brings_what_its_executors_ask(
     host: SimpleNamespace, version: str, arguments: list[str], sent: list[str]
