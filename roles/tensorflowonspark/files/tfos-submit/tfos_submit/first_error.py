@@ -4,7 +4,7 @@ import collections
 import re
 
 from tfos_submit.log_lines import begins_message, clock_of, level_and_words, normal_lines
-from tfos_submit.logs import DRIVER, FRAME
+from tfos_submit.logs import DRIVER, files_of
 
 # grade: the lower, the likelier the reason.
 Error = collections.namedtuple("Error", "when container host words block grade")
@@ -197,19 +197,13 @@ def beside(first, text):
 
 def containers(text):
     """(container, host, lines) of each log; a container has a header for every file. Lines before the first header are the driver's."""
-    name, kind, bodies = ("", ""), "stderr", collections.OrderedDict()
-    for line in text.splitlines():
-        header = re.match(r"^Container: (\S+) on (\S+)", line)
-        start = re.match(r"^LogType: ?(\S+)", line)
-        if header:
-            name, kind = header.groups(), None
-        elif start:
-            kind = start.group(1)
-        elif kind and kind.startswith(("stderr", "stdout")) and not FRAME.match(line):
-            bodies.setdefault((name, kind), []).append(line)
+    bodies = collections.OrderedDict()
+    for container, host, kind, lines in files_of(text):
+        if lines:
+            bodies.setdefault((container, host, kind), []).extend(lines)
     return [
         (container, re.sub(r"[_:]\d+$", "", host), normal_lines(lines))
-        for ((container, host), _), lines in bodies.items()
+        for (container, host, _), lines in bodies.items()
     ]
 
 

@@ -17,32 +17,29 @@ FRAME = re.compile(
 LOG_LINES = 60  # of each container's log are printed after a failure
 
 
-def shorten_logs(text, lines=LOG_LINES):
-    """The ends of the standard output and error of every container, out of what `yarn logs` prints."""
-    excerpts, container, kind, body = [], None, None, []
-
-    def close():
-        if container and kind and kind.startswith(("stderr", "stdout")) and any(line.strip() for line in body):
-            excess = len(body) - lines
-            excerpts.append(
-                "---- %s, %s%s"
-                % (container, kind, ", the last %d lines of %d" % (lines, len(body)) if excess > 0 else "")
-            )
-            excerpts.extend(body[-lines:])
-
+def files_of(text):
+    """(container, host, file, lines) of what `yarn logs` prints, without its frame; first the lines before all containers."""
+    files = [("", "", "stderr", [])]
     for line in text.splitlines():
         header = re.match(r"^Container: (\S+) on (\S+)", line)
         start = re.match(r"^LogType: ?(\S+)", line)
-        if header or start:
-            close()
-            body = []
-            kind = start.group(1) if start else None
-            container = "%s on %s" % header.groups() if header else container
-        elif FRAME.match(line):
-            continue
-        else:
-            body.append(line)
-    close()
+        if header:
+            files.append(header.groups() + ("", []))
+        elif start:
+            files.append(files[-1][:2] + (start.group(1), []))
+        elif not FRAME.match(line):
+            files[-1][3].append(line)
+    return [file for file in files if file[2].startswith(("stderr", "stdout"))]
+
+
+def shorten_logs(text, lines=LOG_LINES):
+    """The ends of the standard output and error of every container, out of what `yarn logs` prints."""
+    excerpts = []
+    for container, host, kind, body in files_of(text):
+        if container and any(line.strip() for line in body):
+            last = ", the last %d lines of %d" % (lines, len(body)) if len(body) > lines else ""
+            excerpts.append("---- %s on %s, %s%s" % (container, host, kind, last))
+            excerpts.extend(body[-lines:])
     return "\n".join(excerpts)
 
 
