@@ -163,40 +163,46 @@ FAILED_LOG = (
     '  File "job.py", line 2, in <lambda>\nZeroDivisionError: größer\n'
 )
 NAME = "application_1795503116011_0001"
+MASTER, EXECUTOR = (f"container_1795503116011_0001_01_00000{number}" for number in (1, 2))
+FAILED_EXECUTOR = (EXECUTOR, "data1", "stderr", FAILED_LOG)
+
+
+def logs_of(
+    host: SimpleNamespace, state: str, *files: tuple[str, str, str, str], error: str = "", status: int = 0, **about: Any
+) -> SimpleNamespace:
+    """tfos-submit logs of an application, for which `yarn logs` prints these files."""
+    host.yarn.answer = Cluster(application(1, state, **about)).answer
+    yarn_prints(host, collected(*files), error, status)
+    return run(host, "logs", NAME)
 
 
 @pytest.mark.parametrize("python", HOST_PYTHONS)
 def test_logs_prints_the_log_and_then_the_first_error(host: SimpleNamespace, python: str) -> None:
     host.yarn.answer = Cluster(application(1, "FINISHED", finalStatus="FAILED")).answer
-    text = collected(("container_1795503116011_0001_01_000002", "data1", "stderr", FAILED_LOG))
+    text = collected(FAILED_EXECUTOR)
     yarn_prints(host, text)
     completed = run(host, "logs", NAME, python=python)
     assert (completed.code, completed.output.strip()) == (outcome.OK, text.strip())
-    assert (
-        "the first error: container_1795503116011_0001_01_000002 on data1 at 00:15:28: ZeroDivisionError: größer"
-        in completed.error
-    )
+    assert f"the first error: {EXECUTOR} on data1 at 00:15:28: ZeroDivisionError: größer" in completed.error
     assert (host.tmp / "yarn.log").read_text() == f"logs -applicationId {NAME}\n"
 
 
 def test_logs_wait_until_yarn_has_those_of_every_host(host: SimpleNamespace) -> None:
     """A host that is later than the others had no log in the answer, and no error."""
     manager = Cluster(application(1, "FINISHED", finalStatus="FAILED", logAggregationStatus="RUNNING"))
-    early = ("container_1795503116011_0001_01_000001", "data1", "stderr", "began")
+    early = (MASTER, "data1", "stderr", "began")
     yarn_prints(host, collected(early))
 
     def answer(path: str) -> Any:
         found = manager.answer(path)
         if "/apps/" in path and manager.asked.count(path) == 2:
             manager.known[0]["logAggregationStatus"] = "SUCCEEDED"
-            yarn_prints(
-                host, collected(early, ("container_1795503116011_0001_01_000002", "data2", "stderr", FAILED_LOG))
-            )
+            yarn_prints(host, collected(early, (EXECUTOR, "data2", "stderr", FAILED_LOG)))
         return found
 
     host.yarn.answer = answer
     completed = run(host, "logs", NAME)
-    assert "the first error: container_1795503116011_0001_01_000002 on data2" in completed.error
+    assert f"the first error: {EXECUTOR} on data2" in completed.error
     assert "still collects" not in completed.error
 
 
@@ -212,20 +218,15 @@ def test_logs_that_stay_incomplete_are_printed_and_said_to_be_so(
 
 
 def test_logs_of_a_success_name_no_error(host: SimpleNamespace) -> None:
-    host.yarn.answer = Cluster(application(1, "FINISHED", finalStatus="SUCCEEDED")).answer
-    yarn_prints(host, collected(("container_1795503116011_0001_01_000002", "data1", "stderr", FAILED_LOG)))
-    completed = run(host, "logs", NAME)
+    completed = logs_of(host, "FINISHED", FAILED_EXECUTOR, finalStatus="SUCCEEDED")
     assert (completed.code, completed.error) == (outcome.OK, "")
 
 
 def test_logs_of_a_script_in_client_mode_name_the_error_although_yarn_reports_a_success(host: SimpleNamespace) -> None:
     """Its master ends well when the driver is gone. The line is of launch_container.sh (Spark 3.5.8 on Hadoop 3.3.6)."""
-    host.yarn.answer = Cluster(application(1, "FINISHED", finalStatus="SUCCEEDED")).answer
     line = "exec /bin/bash -c \"$JAVA_HOME/bin/java -server org.apache.spark.deploy.yarn.ExecutorLauncher --arg 'edge1:41503'\"\n"
-    master = ("container_1795503116011_0001_01_000001", "data2", "launch_container.sh", line)
-    executor = ("container_1795503116011_0001_01_000002", "data1", "stderr", FAILED_LOG)
-    yarn_prints(host, collected(master, executor))
-    completed = run(host, "logs", NAME)
+    master = (MASTER, "data2", "launch_container.sh", line)
+    completed = logs_of(host, "FINISHED", master, FAILED_EXECUTOR, finalStatus="SUCCEEDED")
     assert completed.code == outcome.OK
     assert "YARN reports SUCCEEDED: in client mode, also if the script failed." in completed.error
     assert "ZeroDivisionError: größer" in completed.error
@@ -233,14 +234,13 @@ def test_logs_of_a_script_in_client_mode_name_the_error_although_yarn_reports_a_
 
 def test_logs_of_a_script_in_client_mode_name_no_consequence_as_the_reason(host: SimpleNamespace) -> None:
     """The driver's heap was full (Spark 3.5.8): its executor says only that the driver has gone."""
-    host.yarn.answer = Cluster(application(1, "FINISHED", finalStatus="SUCCEEDED")).answer
     gone = (
         "26/11/29 04:35:10 INFO YarnClientSchedulerBackend: Driver now available: edge1:46211\n"
         "26/11/29 04:35:37 ERROR ChunkFetchRequestHandler: Error sending result ChunkFetchSuccess\n"
         "java.io.IOException: Broken pipe\n"
     )
-    yarn_prints(host, collected(("container_1795503116011_0001_01_000002", "data1", "stderr", gone)))
-    assert run(host, "logs", NAME).error == (
+    completed = logs_of(host, "FINISHED", (EXECUTOR, "data1", "stderr", gone), finalStatus="SUCCEEDED")
+    assert completed.error == (
         "tfos-submit: no executor failed. In client mode, what the script printed is where it ran, and YARN has none of it.\n"
     )
 
@@ -255,7 +255,6 @@ def test_logs_of_a_running_application_come_from_its_hosts_if_the_command_has_no
     host: SimpleNamespace,
 ) -> None:
     cluster = Cluster(application(1, "RUNNING"))
-
     host_address = (host.tmp / "conf/yarn-site.xml").read_text().partition("<value>")[2].partition("<")[0]
 
     def answer(path: str) -> Any:
@@ -275,9 +274,8 @@ def test_logs_of_a_running_application_come_from_its_hosts_if_the_command_has_no
 
 @pytest.mark.parametrize("state", ["RUNNING", "ACCEPTED"])  # the master's container starts while it is ACCEPTED
 def test_a_running_application_whose_hosts_give_no_logs_has_not_ended(host: SimpleNamespace, state: str) -> None:
-    host.yarn.answer = Cluster(application(1, state, runningContainers=1)).answer
-    yarn_prints(host, error="Can not find any containers for the application\n", status=255)
-    completed = run(host, "logs", NAME)
+    error = "Can not find any containers for the application\n"
+    completed = logs_of(host, state, error=error, status=255, runningContainers=1)
     assert (completed.code, f"{NAME} runs, but YARN's hosts give none" in completed.error) == (outcome.FAILED, True)
 
 
@@ -290,12 +288,11 @@ def test_an_application_that_waits_has_no_logs(host: SimpleNamespace) -> None:
 
 
 def test_missing_logs_are_explained_and_yarns_reason_is_not_a_line_of_a_log(host: SimpleNamespace) -> None:
-    host.yarn.answer = Cluster(application(1, "FAILED", logAggregationStatus="DISABLED")).answer
     connection_line = "2024-11-24 10:00:00,123 INFO client.DefaultNoHARMFailoverProxyProvider: Connecting to ResourceManager at master1/10.0.0.1:8032\n"
     missing_line = "File /tmp/logs/anna/bucket-logs-tfile/0001/application_1795503116011_0001 does not exist\n\n"
     reason = f"Can not find the logs for the application: {NAME} with the appOwner: anna\n"
-    yarn_prints(host, error=connection_line + missing_line + reason, status=255)
-    completed = run(host, "logs", NAME)
+    error = connection_line + missing_line + reason
+    completed = logs_of(host, "FAILED", error=error, status=255, logAggregationStatus="DISABLED")
     assert completed.code == outcome.FAILED
     assert f"yarn logs -applicationId {NAME} failed: {reason.strip()}\n" in completed.error
     assert "without log aggregation (yarn.log-aggregation-enable)" in completed.error
@@ -308,9 +305,8 @@ def test_of_an_application_that_never_had_a_log_yarns_reason_is_the_first_error(
         f"Application {NAME} failed 1 times due to AM Container for appattempt_1795503116011_0001_000001 exited with  exitCode: -1000\n"
         "Failing this attempt.Diagnostics: [2026-11-29 08:56:49.890]No space available in any of the local directories.\n"
     )
-    host.yarn.answer = Cluster(application(1, "FAILED", finalStatus="FAILED", diagnostics=diagnostics)).answer
-    yarn_prints(host, error="Can not find the logs\n", status=255)
-    completed = run(host, "logs", NAME)
+    about = {"finalStatus": "FAILED", "diagnostics": diagnostics}
+    completed = logs_of(host, "FAILED", error="Can not find the logs\n", status=255, **about)
     assert completed.code == outcome.FAILED
     assert "the first error: the driver: No space available in any of the local directories." in completed.error
     assert "hint: The disks of a host are full or bad" in completed.error
