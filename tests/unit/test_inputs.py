@@ -161,7 +161,7 @@ HARMFUL: dict[str, list[Any]] = {
     "verify_expected_failures": [["test_everything"], ["--collect-only"]],
     "hadoop_client_hadoop_home": ["/opt/../etc"],
     "hadoop_client_java_versions": [["11.0"]],
-    "tensorflowonspark_hdfs_directory": ["/", "/user"],
+    "tensorflowonspark_hdfs_directory": ["/", "/user", "/user/anna"],
     "tensorflowonspark_hdfs_user": ["hdfs; id"],
     "tensorflowonspark_spark_defaults": [{"yarn.queue": "gpu"}, {"spark.x": {"a": "b"}}],
     "report_directory": [""],
@@ -178,6 +178,12 @@ HARMFUL: dict[str, list[Any]] = {
     "nvidia_driver_runfile": ["ftp://x/driver.run"],
     "nvidia_driver_upgrade_checks": [["everything_works"]],
     "environment_root": ["/opt"],
+    # What belongs to users, or comes twice.
+    "yarn_gpu_node_label_store": [
+        *("hdfs:///user", "hdfs:///user/anna", "hdfs://nameservice1/tmp", "file:///etc", "file:///home/anna/labels"),
+    ],
+    "yarn_gpu_discovery": ["/tmp/nvidia-smi", "/home/anna/nvidia-smi"],
+    "yarn_gpu_devices": ["0:0,0:0", "0:0,1:1,0:2", "0:1,1:2,3:1"],
 }
 
 
@@ -204,6 +210,11 @@ def test_a_harmful_value_is_refused_by_its_name(name, value):
         ("mirror_root", "/srv/deeplearning-mirror", "/srv/deeplearning-mirror"),
         ("mirror_root", "/mnt/disk1/mirror/", "/mnt/disk1/mirror/"),
         ("mirror_root", "/mirror", "/mirror"),
+        ("yarn_gpu_node_label_store", "hdfs:///yarn/node-labels", "hdfs:///yarn/node-labels"),
+        ("yarn_gpu_node_label_store", "file:///var/lib/hadoop-yarn/labels", "file:///var/lib/hadoop-yarn/labels"),
+        ("tensorflowonspark_hdfs_directory", "/user/spark/share/lib", "/user/spark/share/lib"),
+        ("yarn_gpu_discovery", "/opt/site/nvidia-smi", "/opt/site/nvidia-smi"),
+        ("yarn_gpu_devices", "0:0,10:1,1:10", "0:0,10:1,1:10"),
         ("cuda_default", "", ""),
         ("cuda_versions", "none", "none"),
         ("nvidia_driver_version", "none", "none"),
@@ -376,40 +387,6 @@ def test_a_misspelt_input_is_a_warning_and_a_sites_own_variable_is_none():
 
 def test_capitals_are_a_misspelling():
     assert "upgrade_batch is one." in inputs.check({"Upgrade_Batch": 1}, REPOSITORY).warnings[0]
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("yarn_gpu_node_label_store", "hdfs:///user"),
-        ("yarn_gpu_node_label_store", "hdfs:///user/anna"),
-        ("yarn_gpu_node_label_store", "hdfs://nameservice1/tmp"),
-        ("yarn_gpu_node_label_store", "file:///etc"),
-        ("yarn_gpu_node_label_store", "file:///home/anna/labels"),
-        ("tensorflowonspark_hdfs_directory", "/user/anna"),
-        ("yarn_gpu_discovery", "/tmp/nvidia-smi"),
-        ("yarn_gpu_discovery", "/home/anna/nvidia-smi"),
-        ("yarn_gpu_devices", "0:0,0:0"),
-        ("yarn_gpu_devices", "0:0,1:1,0:2"),
-        ("yarn_gpu_devices", "0:1,1:2,3:1"),
-    ],
-)
-def test_what_belongs_to_users_or_comes_twice_is_refused(name, value):
-    assert problems(**{name: value})
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("yarn_gpu_node_label_store", "hdfs:///yarn/node-labels"),
-        ("yarn_gpu_node_label_store", "file:///var/lib/hadoop-yarn/labels"),
-        ("tensorflowonspark_hdfs_directory", "/user/spark/share/lib"),
-        ("yarn_gpu_discovery", "/opt/site/nvidia-smi"),
-        ("yarn_gpu_devices", "0:0,10:1,1:10"),
-    ],
-)
-def test_what_only_looks_like_it_is_accepted(name, value):
-    assert problems(**{name: value}) == []
 
 
 def test_a_label_without_yarn_is_refused():
