@@ -31,14 +31,18 @@ def fetch(index: Index, root: Path, *artifacts: dict[str, object], address: str 
     return mirror_files.fetch_artifacts(list(artifacts), str(root), address, pause=lambda seconds: None, **more)
 
 
+@pytest.fixture
+def wheel(index: Index) -> dict[str, object]:
+    return index.artifact(WHEEL, BIG)
+
+
 def final_names(root: Path) -> list[str]:
     return sorted(p.name for folder in ("wheels", "files") for p in (root / folder).glob("*"))
 
 
 @pytest.mark.parametrize("form", ["html", "json"])
-def test_artifacts_arrive_whole_and_the_second_run_fetches_nothing(index, tmp_path, form):
+def test_artifacts_arrive_whole_and_the_second_run_fetches_nothing(index, wheel, tmp_path, form):
     index.form = form
-    wheel = index.artifact(WHEEL, BIG)
     file = index.artifact("pyspark-3.0.3.tar.gz", b"spark", folder="files")
     assert fetch(index, tmp_path, wheel, file) == [WHEEL, "pyspark-3.0.3.tar.gz"]
     assert (tmp_path / "wheels" / WHEEL).read_bytes() == BIG
@@ -82,15 +86,13 @@ def test_other_bytes_from_an_address_are_refused(index, tmp_path):
     [["503", "503"], ["truncate"], ["truncate", "norange"], ["hang"], ["truncate", "503", "truncate", "hang"]],
     ids="-".join,
 )
-def test_a_passing_fault_is_survived(index, tmp_path, faults):
-    wheel = index.artifact(WHEEL, BIG)
+def test_a_passing_fault_is_survived(index, wheel, tmp_path, faults):
     index.faults[WHEEL] = list(faults)
     assert fetch(index, tmp_path, wheel) == [WHEEL]
     assert (tmp_path / "wheels" / WHEEL).read_bytes() == BIG
 
 
-def test_a_broken_download_continues_where_it_stopped(index, tmp_path):
-    wheel = index.artifact(WHEEL, BIG)
+def test_a_broken_download_continues_where_it_stopped(index, wheel, tmp_path):
     index.faults[WHEEL] = ["truncate"]
     fetch(index, tmp_path, wheel)
     assert [header for path, header in index.requests if path.endswith(WHEEL)] == [None, f"bytes={len(BIG) // 2}-"]
@@ -107,8 +109,7 @@ def test_a_broken_download_continues_where_it_stopped(index, tmp_path):
     ],
     ids=["flip", "login", "404", "503", "truncate"],
 )
-def test_a_lasting_fault_is_told_and_leaves_no_final_name(index, tmp_path, faults, words):
-    wheel = index.artifact(WHEEL, BIG)
+def test_a_lasting_fault_is_told_and_leaves_no_final_name(index, wheel, tmp_path, faults, words):
     index.faults[WHEEL] = faults
     with pytest.raises(MirrorError, match=words):
         fetch(index, tmp_path, wheel)
@@ -125,16 +126,14 @@ def test_one_bad_artifact_does_not_stop_the_others(index, tmp_path):
     assert len(final_names(tmp_path)) == 5
 
 
-def test_an_old_part_with_other_bytes_is_thrown_away_and_fetched_anew(index, tmp_path):
-    wheel = index.artifact(WHEEL, BIG)
+def test_an_old_part_with_other_bytes_is_thrown_away_and_fetched_anew(index, wheel, tmp_path):
     mirror_files.prepare(str(tmp_path))
     (tmp_path / ".staging" / str(wheel["sha256"])).write_bytes(b"x" * 1000)
     assert fetch(index, tmp_path, wheel) == [WHEEL]
     assert (tmp_path / "wheels" / WHEEL).read_bytes() == BIG
 
 
-def test_a_damaged_file_is_fetched_again(index, tmp_path):
-    wheel = index.artifact(WHEEL, BIG)
+def test_a_damaged_file_is_fetched_again(index, wheel, tmp_path):
     fetch(index, tmp_path, wheel)
     path = tmp_path / "wheels" / WHEEL
     path.write_bytes(BIG[:-1] + b"x")
@@ -152,23 +151,20 @@ def test_a_damaged_file_is_fetched_again(index, tmp_path):
     ],
     ids=["other bytes", "login page", "another version"],
 )
-def test_an_index_that_does_not_offer_the_file_is_told_and_not_asked_for_it(index, tmp_path, change, words):
-    wheel = index.artifact(WHEEL, BIG)
+def test_an_index_that_does_not_offer_the_file_is_told_and_not_asked_for_it(index, wheel, tmp_path, change, words):
     vars(index).update(change)
     with pytest.raises(MirrorError, match=words):
         fetch(index, tmp_path, wheel)
     assert not any(path.endswith(WHEEL) for path, _ in index.requests)
 
 
-def test_an_index_that_is_not_there_is_told_without_the_password_of_its_address(index, tmp_path):
-    wheel = index.artifact(WHEEL, BIG)
+def test_an_index_that_is_not_there_is_told_without_the_password_of_its_address(index, wheel, tmp_path):
     with pytest.raises(MirrorError, match="Connection refused.*Check network, proxy and DNS") as error:
         fetch(index, tmp_path, wheel, address="http://user:geheim@127.0.0.1:9/simple")
     assert "geheim" not in str(error.value)
 
 
-def test_too_little_room_is_told_before_anything_is_fetched(index, tmp_path, monkeypatch):
-    wheel = index.artifact(WHEEL, BIG)
+def test_too_little_room_is_told_before_anything_is_fetched(index, wheel, tmp_path, monkeypatch):
     full = SimpleNamespace(f_bavail=1, f_frsize=os.statvfs(tmp_path).f_frsize)
     monkeypatch.setattr(mirror_files.os, "statvfs", lambda path: full)
     with pytest.raises(MirrorError, match=r"5\.1 MB are required under .*, but 0\.0 MB are free"):
@@ -198,22 +194,19 @@ def test_a_page_without_end_is_refused(index, monkeypatch):
         mirror_index.offers("numpy", index.url + "/simple")
 
 
-def test_time_that_is_over_is_told_and_the_part_stays(index, tmp_path):
-    wheel = index.artifact(WHEEL, BIG)
+def test_time_that_is_over_is_told_and_the_part_stays(index, wheel, tmp_path):
     with pytest.raises(MirrorError, match="not complete when the time was over.*it continues"):
         fetch(index, tmp_path, wheel, deadline=1e-9)
     assert (tmp_path / ".staging" / str(wheel["sha256"])).stat().st_size > 0
 
 
 @pytest.mark.parametrize("name", ["../evil.whl", ".hidden", "a/b.whl", "", "a\nb"])
-def test_a_name_that_leaves_the_directory_is_refused(index, tmp_path, name):
-    wheel = index.artifact(WHEEL, BIG)
+def test_a_name_that_leaves_the_directory_is_refused(index, wheel, tmp_path, name):
     with pytest.raises(MirrorError, match="A plain file name is required"):
         fetch(index, tmp_path, {**wheel, "name": name})
 
 
-def test_two_locks_that_disagree_are_refused(index, tmp_path):
-    wheel = index.artifact(WHEEL, BIG)
+def test_two_locks_that_disagree_are_refused(index, wheel, tmp_path):
     with pytest.raises(MirrorError, match=f"{WHEEL} must have one sha256"):
         fetch(index, tmp_path, wheel, {**wheel, "sha256": "0" * 64})
 
@@ -268,8 +261,7 @@ def test_a_served_mirror_is_asked_for_every_file(index, monkeypatch):
     assert "answers 404" in problems[1]
 
 
-def test_a_served_mirror_has_to_list_its_wheels(index):
-    wheel = index.artifact(WHEEL, BIG)
+def test_a_served_mirror_has_to_list_its_wheels(index, wheel):
     index.hidden = (WHEEL,)
     assert f"does not link to {WHEEL}" in mirror_served.problems([wheel], index.url)[0]
 
@@ -279,8 +271,7 @@ def with_login(index: Index) -> str:
     return index.url.replace("http://", "http://svc:can%2Fary@") + "/simple"
 
 
-def test_the_login_of_an_index_is_sent_for_its_files_and_goes_to_no_other_server(index, tmp_path):
-    wheel = index.artifact(WHEEL, BIG)
+def test_the_login_of_an_index_is_sent_for_its_files_and_goes_to_no_other_server(index, wheel, tmp_path):
     index.faults[WHEEL] = ["redirect"]  # from 127.0.0.1 to localhost
     address = with_login(index)
     assert fetch(index, tmp_path, wheel, address=address) == [WHEEL]
@@ -334,8 +325,7 @@ PLAY = """
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="the role gives its files to root")
 @pytest.mark.parametrize("fails", [False, True], ids=["works", "fails"])
-def test_passwords_are_in_no_command_line_log_or_message(index, tmp_path, fails):
-    wheel = index.artifact(WHEEL, BIG)
+def test_passwords_are_in_no_command_line_log_or_message(index, wheel, tmp_path, fails):
     index.faults[WHEEL] = ["404"] if fails else ["hang"]  # hangs for a second: time to look
     environment = {"PIP_INDEX_URL": with_login(index), "https_proxy": "http://svc:canary2@127.0.0.1:9"}
     settings = {"artifacts": json.dumps([wheel]), "environment": json.dumps(environment)}
