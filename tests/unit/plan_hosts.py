@@ -4,6 +4,7 @@ import copy
 from pathlib import Path
 from typing import Any
 
+from hadoop_dl import plan
 from hadoop_dl.plan import model as plan_model
 from hadoop_dl_dev import invented_hosts
 
@@ -50,6 +51,10 @@ def el9_node(python: str, **parts: Any) -> dict[str, Any]:
     return changed_node(**system, **parts)
 
 
-def needs(made: plan_model.Plan, name: str = "data1") -> list[str]:
-    assert made.problems == []
-    return list(made.hosts[name]["needs"])
+def made(*hosts: plan_model.Host, **options: bool) -> plan_model.Plan:
+    return plan.make_plan(hosts, REPOSITORY, **options)
+
+
+def needs(site_plan: plan_model.Plan, name: str = "data1") -> list[str]:
+    assert site_plan.problems == []
+    return list(site_plan.hosts[name]["needs"])

@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 from gpu_layer_hosts import ACCEPTED, el8, layer
 from gpu_layer_hosts import part as gpu_part
-from plan_hosts import REPOSITORY, SITE, changed_node, make_host
+from plan_hosts import REPOSITORY, SITE, changed_node, made, make_host
 
-from hadoop_dl import plan
 from hadoop_dl.hosts import mirror_contents
 from hadoop_dl.plan import model as plan_model
 from hadoop_dl_dev import invented_hosts
@@ -22,10 +21,6 @@ def host(name: str = "edge1", groups: tuple[str, ...] = ("edge_nodes",), **varia
     node = el8() | {"nvidia": {"gpus": [], "listed": None}}
     defaults = {"deeplearning_request": ACTIVE, "deeplearning_additional_stacks": [BESIDE]}
     return make_host(name, groups, node, **{**defaults, **variables})
-
-
-def made(*hosts: plan_model.Host) -> plan_model.Plan:
-    return plan.make_plan(hosts, REPOSITORY)
 
 
 def own_rows(answer: plan_model.Plan) -> list[tuple[str, str]]:

@@ -12,6 +12,7 @@ import pytest
 import yaml
 from built_wheel import COMMIT, PROVENANCE, SHA256, WHEEL
 from engine_requests import given
+from plan_hosts import made
 
 from hadoop_dl import plan
 from hadoop_dl.cli import mirror
@@ -75,10 +76,6 @@ def host(name: str = "data1", *groups: str, **parts: Any) -> plan_model.Host:
 
 
 BUILDER = ("build01", "build_hosts")
-
-
-def made(*hosts: plan_model.Host, building: bool = False) -> plan_model.Plan:
-    return plan.make_plan(hosts, REPOSITORY, building=building)
 
 
 # --- CDSW -----------------------------------------------------------------------------------------------------------

@@ -5,9 +5,8 @@ from pathlib import Path
 import pytest
 import yaml
 from ansible_programs import tasks_in
-from plan_hosts import make_host
+from plan_hosts import made, make_host
 
-from hadoop_dl import plan
 from hadoop_dl.plan import target
 from hadoop_dl.plan.component import Case, Component
 from hadoop_dl.plan.components import COMPONENTS, GROUPS, parts
@@ -76,7 +75,7 @@ class Probe(Component):
 
 def test_the_plan_of_a_new_component_is_its_row(monkeypatch):
     monkeypatch.setitem(COMPONENTS, "probe", Probe("probe", ("data_nodes",), ("hadoop_client",)))
-    site_plan = plan.make_plan([make_host("data1"), make_host("edge1", ("edge_nodes",))], REPOSITORY)
+    site_plan = made(make_host("data1"), make_host("edge1", ("edge_nodes",)))
     (change,) = [entry for entry in site_plan.changes() if "needs_probe" in entry["groups"]]
     assert (change["host"], change["plan"]["probe"]) == ("data1", {"stack": change["plan"]["stack"]["name"]})
     assert change["plan"]["digests"]["probe"]

@@ -5,9 +5,8 @@ from typing import Any
 
 import pytest
 from ansible.module_utils.hadoop_dl_host import host_system, host_yarn, yarn_exclude
-from plan_hosts import NODE, REPOSITORY, make_host
+from plan_hosts import NODE, made, make_host
 
-from hadoop_dl import plan
 from hadoop_dl.hosts import report
 from hadoop_dl.plan.model import Host
 
@@ -31,7 +30,7 @@ def site(yarn: dict[str, Any], *others: Host) -> list[Host]:
 
 
 def told(hosts: list[Host]) -> list[str]:
-    warnings = plan.make_plan(hosts, REPOSITORY).warnings
+    warnings = made(*hosts).warnings
     return [warning for warning in warnings if "out of YARN" in warning]
 
 
@@ -63,7 +62,7 @@ def test_a_drained_host_that_was_not_read_is_named_on_the_host_of_the_record(oth
 
 def test_a_report_has_it_as_a_note_of_the_host(yarn):
     hosts = site(yarn, make_host("data2"))
-    site_plan = plan.make_plan(hosts, REPOSITORY, grouped=False)
+    site_plan = made(*hosts, grouped=False)
     run_report = report.make_report(hosts, {}, site_plan, {}, 0)
     notes = {entry["host"]: [note for note in entry["notes"] if "out of YARN" in note] for entry in run_report["hosts"]}
     assert {name: len(lines) for name, lines in notes.items()} == {"master1": 0, "master2": 0, "data1": 0, "data2": 1}

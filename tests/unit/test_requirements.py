@@ -10,9 +10,8 @@ from typing import Any
 
 import pytest
 from ansible_programs import run
-from plan_hosts import changed_node, make_host
+from plan_hosts import changed_node, made, make_host
 
-from hadoop_dl import plan
 from hadoop_dl.hosts import host_script
 from hadoop_dl.plan import model as plan_model
 from hadoop_dl.plan import requirements
@@ -29,7 +28,7 @@ def named(paths: dict[str, bool] | None = None, **accounts: Any) -> dict[str, An
 
 
 def problems(*hosts: plan_model.Host) -> list[str]:
-    return plan.make_plan(hosts, REPOSITORY).problems
+    return made(*hosts).problems
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,8 @@ from ansible.module_utils.hadoop_dl_host import package_sets
 from ansible_programs import REPOSITORY
 from built_wheel import PROVENANCE
 from faulty_server import Index
-from plan_hosts import make_host
+from plan_hosts import made, make_host
 
-from hadoop_dl import plan
 from hadoop_dl.cli import mirror, mirror_site
 from hadoop_dl.data import stacks
 from hadoop_dl.hosts import mirror_contents
@@ -297,7 +296,7 @@ def test_the_plan_and_the_program_ask_for_the_same_environments():
     engine = {"cdsw_engine_stack": "tf1.15-cpu-py36-el7"}
     engines = [make_host(**engine), make_host("engine1", ("cdsw_engine_host",), **engine)]
     hosts = [*engines, make_host("mirror1", ("mirror_host",))]
-    site_plan = plan.make_plan(hosts, REPOSITORY)
+    site_plan = made(*hosts)
     assert site_plan.problems == []
     mirror_content = mirror_contents.contents(hosts, (), REPOSITORY)
     assert mirror_content.problems == []
@@ -308,4 +307,4 @@ def test_the_plan_and_the_program_ask_for_the_same_environments():
 
 def test_an_engine_of_an_unknown_stack_is_a_problem_of_the_plan():
     hosts = [make_host(), make_host("engine1", ("cdsw_engine_host",), cdsw_engine_stack="lost")]
-    assert any("none is called 'lost'" in problem for problem in plan.make_plan(hosts, REPOSITORY).problems)
+    assert any("none is called 'lost'" in problem for problem in made(*hosts).problems)

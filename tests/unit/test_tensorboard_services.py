@@ -5,9 +5,8 @@ from typing import Any
 
 import pytest
 from ansible.module_utils.hadoop_dl_host import removal_reader
-from plan_hosts import REPOSITORY, changed_node, el9_node, make_host, needs
+from plan_hosts import REPOSITORY, changed_node, el9_node, made, make_host, needs
 
-from hadoop_dl import plan
 from hadoop_dl.plan import inputs, model
 from hadoop_dl_dev.invented_hosts import after
 
@@ -27,33 +26,29 @@ def edge(*services: dict[str, Any], node: dict[str, Any] | None = None, **variab
     return make_host("edge1", ("edge_nodes",), node, tensorboard_services=list(services), **variables)
 
 
-def planned(host: model.Host) -> model.Plan:
-    return plan.make_plan([host], REPOSITORY)
-
-
 def test_a_service_needs_work_once_and_again_when_it_or_the_environment_changes():
     host = edge(ANNA)
-    edge1 = after(host, planned(host))
-    assert "tensorboard" in needs(planned(host), "edge1")
-    assert needs(planned(edge1), "edge1") == []
+    edge1 = after(host, made(host))
+    assert "tensorboard" in needs(made(host), "edge1")
+    assert needs(made(edge1), "edge1") == []
     moved_host = replace(edge1, variables={**edge1.variables, "tensorboard_services": [{**ANNA, "port": 6200}]})
-    assert needs(planned(moved_host), "edge1") == ["tensorboard"]
+    assert needs(made(moved_host), "edge1") == ["tensorboard"]
     other_stack = replace(edge1, variables={**edge1.variables, "deeplearning_request": "tf1.15-cpu-py27-el7"})
-    assert "tensorboard" in needs(planned(other_stack), "edge1")
+    assert "tensorboard" in needs(made(other_stack), "edge1")
 
 
 def test_services_that_are_no_longer_requested_have_work_until_they_are_gone():
     host = edge(ANNA)
-    current_host = after(host, planned(host))
+    current_host = after(host, made(host))
     empty_host = replace(current_host, variables={**current_host.variables, "tensorboard_services": []})
-    assert [(row.component, row.reason) for row in planned(empty_host).rows] == [("tensorboard", "no longer requested")]
-    assert needs(planned(after(empty_host, planned(empty_host))), "edge1") == []
+    assert [(row.component, row.reason) for row in made(empty_host).rows] == [("tensorboard", "no longer requested")]
+    assert needs(made(after(empty_host, made(empty_host))), "edge1") == []
 
 
 @pytest.mark.parametrize("group", ["data_nodes", "cdsw_hosts"])
 def test_other_hosts_serve_nothing(group):
     host = make_host("host1", (group,), changed_node(**NAMED), tensorboard_services=[{**ANNA, "user": "ben"}])
-    assert "tensorboard" not in needs(planned(host), "host1")
+    assert "tensorboard" not in needs(made(host), "host1")
 
 
 @pytest.mark.parametrize(
@@ -67,7 +62,7 @@ def test_other_hosts_serve_nothing(group):
     ],
 )
 def test_what_a_service_lacks_is_told_before_a_host_changes(services, words):
-    assert words in planned(edge(*services)).failure()
+    assert words in made(edge(*services)).failure()
 
 
 def test_in_hdfs_with_kerberos_a_service_requires_a_keytab():
@@ -75,13 +70,13 @@ def test_in_hdfs_with_kerberos_a_service_requires_a_keytab():
     login = {"hadoop_principal": "dl@EXAMPLE.COM", "hadoop_keytab": "/etc/keytabs/dl"}
     local = {**ANNA, "directory": "/home/anna/runs"}
     for service, is_refused in ((ANNA, True), ({**ANNA, **LOGIN}, False), (local, False)):
-        failure = planned(edge(service, node=secure, **login)).failure()
+        failure = made(edge(service, node=secure, **login)).failure()
         assert ("requires Kerberos, but no keytab" in failure) is is_refused
 
 
 def test_a_stack_without_tensorboard_is_refused():
     host = edge(ANNA, node=el9_node("3.11", **NAMED), deeplearning_request="tf2.21-cpu-py311")
-    assert "requires TensorBoard, but tf2.21-cpu-py311 has none" in planned(host).failure()
+    assert "requires TensorBoard, but tf2.21-cpu-py311 has none" in made(host).failure()
 
 
 @pytest.mark.parametrize(

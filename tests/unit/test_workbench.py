@@ -5,12 +5,10 @@ from typing import Any
 
 import pytest
 from ansible.module_utils.hadoop_dl_host import cdsw_settings, host_reader
-from ansible_programs import REPOSITORY
 from cdsw_deployment import DRIVERS, SAMPLE, WANTED
-from plan_hosts import changed_node, make_host
+from plan_hosts import changed_node, made, make_host
 from trees import write
 
-from hadoop_dl import plan
 from hadoop_dl.data import cdsw, compat
 from hadoop_dl.plan import model as plan_model
 from hadoop_dl.plan.components import COMPONENTS
@@ -139,10 +137,6 @@ def bench(**parts: Any) -> dict[str, Any]:
 def cdsw_host(name: str = "cdsw1", gpus: Any = GPUS, variables: Any = None, **parts: Any) -> plan_model.Host:
     node = changed_node(nvidia=gpus, cdsw=True, workbench=bench(**parts), containers=DOCKER)
     return make_host(name, ("cdsw_hosts",), node, **(variables or {}))
-
-
-def made(*hosts: plan_model.Host) -> plan_model.Plan:
-    return plan.make_plan(list(hosts), REPOSITORY, grouped=False)
 
 
 def test_an_rpm_of_1_4_gets_nvidia_docker_and_the_drivers_path():
