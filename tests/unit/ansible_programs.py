@@ -15,6 +15,8 @@ import yaml
 REPOSITORY = Path(__file__).resolve().parents[2]
 # Variables of a host that is this machine, as the user of the tests.
 LOCAL = {"ansible_connection": "local", "ansible_become": False, "ansible_python_interpreter": sys.executable}
+# The same for a host that a playbook only reads, in an inventory of lines.
+READ_ONLY = "ansible_connection=local ansible_become=false ansible_python_interpreter=auto_silent"
 UNREACHABLE = {"ansible_connection": "ssh", "ansible_host": "127.0.0.1", "ansible_port": 1}
 
 
@@ -44,6 +46,17 @@ def change_host(path: Path, name: str, variables: Mapping[str, Any]) -> None:
         if name in group["hosts"]:
             group["hosts"][name] |= variables
     path.write_text(yaml.safe_dump(inventory), encoding="utf-8")
+
+
+def plays_of(name: str) -> list[dict[str, Any]]:
+    """The plays of a file below playbooks/."""
+    path = REPOSITORY / "playbooks" / f"{name}.yml"
+    return yaml.safe_load(path.read_text(encoding="utf-8"))
+
+
+def imports(name: str) -> list[str]:
+    """What each play of a playbook imports, or nothing."""
+    return [play.get("ansible.builtin.import_playbook", "") for play in plays_of(name)]
 
 
 def tasks_of(found: Any) -> Iterator[dict[str, Any]]:

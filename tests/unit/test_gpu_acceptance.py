@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from ansible_programs import run
+from ansible_programs import READ_ONLY, run
 
 from hadoop_dl.data import typed
 from hadoop_dl.hosts import gpu_acceptance
@@ -123,8 +123,7 @@ def test_names_of_cards_are_cut_to_one_line():
 
 
 def test_the_playbook_measures_nothing_on_this_machine_and_says_so(tmp_path):
-    local = "ansible_connection=local ansible_become=false ansible_python_interpreter=auto_silent"
-    (tmp_path / "hosts").write_text(f"[data_nodes]\ndata1 {local}\n", encoding="utf-8")
+    (tmp_path / "hosts").write_text(f"[data_nodes]\ndata1 {READ_ONLY}\n", encoding="utf-8")
     completed = run("ansible-playbook", "-i", tmp_path / "hosts", "playbooks/accept_gpus.yml")
     assert completed.returncode == 2, completed.stdout + completed.stderr
     assert "ACCEPTANCE: 0 of 1 hosts were measured." in completed.stdout

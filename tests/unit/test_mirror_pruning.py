@@ -7,7 +7,7 @@ from typing import cast
 import ansible_programs
 import pytest
 import yaml
-from ansible_programs import LOCAL, REPOSITORY
+from ansible_programs import LOCAL, REPOSITORY, imports
 
 from hadoop_dl.plan import installed_environments
 from hadoop_dl.plan.model import Host
@@ -66,7 +66,5 @@ def test_what_an_environment_of_any_host_needs_stays_in_the_mirror():
 
 @pytest.mark.parametrize("name", ["upgrade_stack", "site", "mirror", "build_tensorflow"])
 def test_the_mirror_is_pruned_last(name):
-    plays = yaml.safe_load((REPOSITORY / "playbooks" / f"{name}.yml").read_text(encoding="utf-8"))
-    layers = [play.get("ansible.builtin.import_playbook", "") for play in plays]
-    layers = [layer for layer in layers if layer.startswith("layers/")]
+    layers = [layer for layer in imports(name) if layer.startswith("layers/")]
     assert layers[-2:] == ["layers/mirror_prune.yml", "layers/run_unlock.yml"]

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 from ansible.parsing.mod_args import ModuleArgsParser
-from ansible_programs import REPOSITORY, run, tasks_in
+from ansible_programs import READ_ONLY, REPOSITORY, imports, plays_of, run, tasks_in
 
 from hadoop_dl.plan import inputs
 
@@ -22,12 +22,11 @@ PLAYBOOKS = sorted((REPOSITORY / "playbooks").glob("*.yml"))
 NO_PLAN = ("accept_gpus", "bootstrap_ssh", "node_maintenance", "remove", "report", "rollback")
 PLAN_FIRST = [path for path in PLAYBOOKS if path.stem not in ("preflight", *NO_PLAN)]
 EXCEPTIONS = ("xception", "Traceback", "NoneType", "TypeError", "AttributeError", "MODULE FAILURE")
-LOCAL = "ansible_connection=local ansible_become=false ansible_python_interpreter=auto_silent"
 
 
 def play(playbook: str, tmp_path: Path, groups: dict[str, str], *options: str) -> subprocess.CompletedProcess[str]:
     """Run a playbook against this machine, which the plan only reads."""
-    text = "".join(f"[{group}]\n{name} {LOCAL}\n" for name, group in groups.items())
+    text = "".join(f"[{group}]\n{name} {READ_ONLY}\n" for name, group in groups.items())
     (tmp_path / "hosts").write_text(text, encoding="utf-8")
     path = REPOSITORY / "playbooks" / playbook
     return run("ansible-playbook", "-i", str(tmp_path / "hosts"), str(path), *options)
@@ -44,26 +43,21 @@ def refusal(tmp_path: Path, *options: str, playbook: str = "plan.yml") -> str:
 
 @pytest.mark.parametrize("path", PLAN_FIRST, ids=lambda path: path.stem)
 def test_a_playbook_plans_before_it_addresses_hosts(path):
-    first = yaml.safe_load(path.read_text(encoding="utf-8"))[0]
+    first = plays_of(path.stem)[0]
     assert first["ansible.builtin.import_playbook"] == "preflight.yml"
     # What it says to the plan changes none of the inputs that are refused.
     assert [name for name in first.get("vars", {}) if not name.startswith("preflight_")] == []
 
 
-def layers_of(path: Path) -> list[str]:
+def layers_of(name: str) -> list[str]:
     """All layers that a playbook imports, also those of its layers, in their order."""
-    imported = [
-        play.get("ansible.builtin.import_playbook") for play in yaml.safe_load(path.read_text(encoding="utf-8"))
-    ]
-    parts = [[path.parent / name, *layers_of(path.parent / name)] for name in imported if name]
-    return [str(getattr(part, "stem", part)) for layers in parts for part in layers]
+    files = [Path(name).parent / file for file in imports(name) if file]
+    return [layer for file in files for layer in (file.stem, *layers_of(str(file.with_suffix(""))))]
 
 
-@pytest.mark.parametrize(
-    "path", [path for path in PLAYBOOKS if "activate" in layers_of(path)], ids=lambda path: path.stem
-)
-def test_an_environment_is_verified_before_a_host_switches_to_it(path):
-    layers = layers_of(path)
+@pytest.mark.parametrize("name", [path.stem for path in PLAYBOOKS if "activate" in layers_of(path.stem)])
+def test_an_environment_is_verified_before_a_host_switches_to_it(name):
+    layers = layers_of(name)
     switches = [index for index, layer in enumerate(layers) if layer in ("activate", "canary")]
     changes = [index for index, layer in enumerate(layers) if layer in ("gpu", "frameworks", "hadoop")]
     assert max(changes) < layers.index("verify_environment") < min(switches)
@@ -155,8 +149,7 @@ def test_a_value_that_needs_the_plan_is_refused_where_none_is_made(refused):
 
 @pytest.mark.parametrize("playbook", NO_PLAN)
 def test_a_playbook_without_a_plan_checks_every_input_that_it_uses(playbook):
-    first = yaml.safe_load((REPOSITORY / "playbooks" / f"{playbook}.yml").read_text(encoding="utf-8"))[0]["tasks"][0]
-    checks = first["checked_inputs"]
+    checks = plays_of(playbook)[0]["tasks"][0]["checked_inputs"]
     known_inputs = inputs.all_inputs(REPOSITORY)
     assert set(checks["names"]) <= set(known_inputs)
     texts, queue = [], [REPOSITORY / "playbooks" / f"{playbook}.yml"]
@@ -184,12 +177,12 @@ def test_a_playbook_without_a_plan_checks_every_input_that_it_uses(playbook):
 )
 def test_the_batch_of_an_upgrade_is_read_from_the_inventory_too(layer, concerned, command_line, batches, tmp_path):
     """The hosts of the group `other` have no value for it."""
-    plays = yaml.safe_load((REPOSITORY / "playbooks" / "layers" / f"{layer}.yml").read_text(encoding="utf-8"))
+    plays = plays_of(f"layers/{layer}")
     (serial,) = {entry["serial"] for entry in plays if "upgrade_batch" in str(entry.get("serial"))}
     lines = []
     for group in batches:
         variable = "upgrade_batch=2" if group != "other" else ""
-        lines += [f"[{group}]", *(f"{group}{number} {LOCAL} {variable}" for number in (1, 2))]
+        lines += [f"[{group}]", *(f"{group}{number} {READ_ONLY} {variable}" for number in (1, 2))]
     (tmp_path / "hosts").write_text("\n".join(lines) + "\n")
     task = {"ansible.builtin.debug": {"msg": "{{ group_names[0] }}: {{ ansible_play_batch | length }}"}}
     # As in the playbook, a play comes before: Ansible has no hostvars for the first one.
@@ -205,7 +198,7 @@ def test_the_batch_of_an_upgrade_is_read_from_the_inventory_too(layer, concerned
 
 @pytest.mark.parametrize("version", ["driver", "kernel"])
 def test_an_upgrade_takes_the_lock_as_a_run_that_disrupts_its_hosts(version):
-    plays = yaml.safe_load((REPOSITORY / "playbooks" / f"upgrade_{version}.yml").read_text(encoding="utf-8"))
+    plays = plays_of(f"upgrade_{version}")
     locks = [entry["vars"] for entry in plays if entry["ansible.builtin.import_playbook"] == "layers/run_lock.yml"]
     assert locks == [{"run_lock_disrupts": True}]
 
@@ -296,14 +289,11 @@ def test_variables_that_the_playbooks_make_are_refused_on_the_command_line(value
 def test_verify_compares_every_byte_of_the_environment_and_site_does_not():
     """Half a minute on each host: too long for every run, and the only way to see a bit that a disk lost."""
 
-    def compares(playbook: str) -> bool:
-        plays = yaml.safe_load((REPOSITORY / "playbooks" / playbook).read_text(encoding="utf-8"))
-        tasks = [task for entry in plays for task in entry.get("pre_tasks", []) + entry.get("tasks", [])]
-        roles = [task.get("ansible.builtin.include_role", {}) for task in tasks]
+    def compares(path: Path) -> bool:
+        roles = [task.get("ansible.builtin.include_role", {}) for task in tasks_in(path)]
         return ("environment", "check") in [(role.get("name"), role.get("tasks_from")) for role in roles]
 
-    assert compares("verify.yml")
-    assert [path.name for path in PLAYBOOKS if compares(path.name)] == ["verify.yml"]
+    assert [path.stem for path in PLAYBOOKS if compares(path)] == ["verify"]
 
 
 def test_no_path_of_an_include_is_read_as_options():

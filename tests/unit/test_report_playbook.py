@@ -9,13 +9,12 @@ from typing import Any
 
 import ansible_programs
 import pytest
-from ansible_programs import REPOSITORY
+from ansible_programs import READ_ONLY, REPOSITORY
 from resource_manager import application, gpu_node, gpus, serving, write_settings
 
-LOCAL = "ansible_connection=local ansible_become=false ansible_python_interpreter=auto_silent"
-HERE = f"[build_hosts]\nbuild1 {LOCAL}\n"
+HERE = f"[build_hosts]\nbuild1 {READ_ONLY}\n"
 GONE = "gone1 ansible_host=127.0.0.1 ansible_port=1\n"
-WRONG = f"[data_nodes]\ndata1 {LOCAL} deeplearning_request=tf0.1\n"
+WRONG = f"[data_nodes]\ndata1 {READ_ONLY} deeplearning_request=tf0.1\n"
 
 
 def report(tmp_path: Path, inventory: str, *options: str) -> tuple[int, str, str]:
@@ -84,7 +83,7 @@ def test_a_master_names_who_holds_gpus_and_a_host_that_shows_none_makes_nobody_i
         return {"container": containers} if path.endswith("/containers") else {"apps": {"app": running}}
 
     write_settings(tmp_path / "core-site.xml", {})
-    inventory = f"[masters]\nmaster1 {LOCAL} yarn_gpu_conf_dir={tmp_path}\n[data_nodes]\ndata1 {LOCAL}\n"
+    inventory = f"[masters]\nmaster1 {READ_ONLY} yarn_gpu_conf_dir={tmp_path}\n[data_nodes]\ndata1 {READ_ONLY}\n"
     with serving(answer, tmp_path):
         _, output, errors = report(tmp_path, inventory)
     assert "  2 held, 0 busy, the use on data1 is not known: " in output, output + errors

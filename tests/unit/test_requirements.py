@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ansible_programs import run
+from ansible_programs import READ_ONLY, run
 from plan_hosts import changed_node, made, make_host
 
 from hadoop_dl.hosts import host_script
@@ -171,8 +171,7 @@ def test_a_host_is_asked_for_the_paths_and_accounts_that_its_inputs_name(script,
 
 
 def test_the_paths_of_a_host_are_its_own_values_of_its_inputs(tmp_path):
-    local = "ansible_connection=local ansible_become=false ansible_python_interpreter=auto_silent"
-    (tmp_path / "hosts").write_text(f"[data_nodes]\ndata1 {local} place={tmp_path}\n", encoding="utf-8")
+    (tmp_path / "hosts").write_text(f"[data_nodes]\ndata1 {READ_ONLY} place={tmp_path}\n", encoding="utf-8")
     values = {
         "hadoop_client_hadoop_home": "{{ place }}/none",
         "hadoop_client_java_home": "{{ place }}",

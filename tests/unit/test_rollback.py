@@ -10,7 +10,6 @@ from pathlib import Path
 import ansible_programs
 import environment_records
 import pytest
-import yaml
 from environments import NAME as NEW
 from environments import point, second_environment
 from host_modules import run as run_module
@@ -228,7 +227,6 @@ def test_a_receipt_that_comes_back_leaves_the_rows_of_what_came_since(tmp_path):
     assert environment_records.outdated(root, records[1]) == (["tensorflowonspark"], [])
 
 
-@pytest.mark.parametrize("name", ["rollback.yml", "layers/canary.yml", "layers/activate.yml"])
+@pytest.mark.parametrize("name", ["rollback", "layers/canary", "layers/activate"])
 def test_every_play_on_hosts_has_a_limit(name):
-    plays = yaml.safe_load((ansible_programs.REPOSITORY / "playbooks" / name).read_text(encoding="utf-8"))
-    assert {play["timeout"] for play in plays if "hosts" in play} <= {60, 300}
+    assert {play["timeout"] for play in ansible_programs.plays_of(name) if "hosts" in play} <= {60, 300}

@@ -12,7 +12,7 @@ import ansible_programs
 import pytest
 import python_files
 import yaml
-from ansible_programs import LOCAL, REPOSITORY, tasks_in
+from ansible_programs import LOCAL, REPOSITORY, imports, tasks_in
 from other_processes import ended
 
 from hadoop_dl.hosts import runs
@@ -268,11 +268,6 @@ ASKING = (
     "layers/plan_packages.yml",
 )
 RELEASING = {"remove": "layers/remove.yml"}  # the record goes with the last part that the host has
-
-
-def imports(name: str) -> list[str]:
-    plays = yaml.safe_load((REPOSITORY / "playbooks" / f"{name}.yml").read_text(encoding="utf-8"))
-    return [play.get("ansible.builtin.import_playbook", "") for play in plays]
 
 
 # What changes hosts is in layers; preflight.yml, report.yml and verify.yml have none, plan.yml one that only asks.

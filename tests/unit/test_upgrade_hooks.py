@@ -7,7 +7,7 @@ import shutil
 from typing import Any
 
 import yaml
-from ansible_programs import LOCAL, REPOSITORY, play
+from ansible_programs import LOCAL, REPOSITORY, play, plays_of
 from loopback import Quiet, served
 
 EXAMPLE = REPOSITORY / "examples" / "prometheus" / "upgrade_driver_before.yml"
@@ -45,7 +45,7 @@ def test_the_example_silences_each_hosts_alerts_before_that_host_changes(tmp_pat
         hosts = {"hosts": {"data1": {}, "data2": {}}}
         inventory = {"all": {"vars": {**LOCAL, **site}, "children": {"needs_nvidia_driver": hosts}}}
         (tmp_path / "hosts.yml").write_text(yaml.safe_dump(inventory), encoding="utf-8")
-        _, change, _ = yaml.safe_load((REPOSITORY / "playbooks" / "layers" / "upgrade.yml").read_text(encoding="utf-8"))
+        _, change, _ = plays_of("layers/upgrade")
         (rollout,) = change.pop("tasks")
         hook_tasks = [task for task in rollout["block"] if "ansible.builtin.include_tasks" in task]
         assert len(hook_tasks) == 2
