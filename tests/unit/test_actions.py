@@ -12,7 +12,10 @@ from package_host import HOLDER, KEYS, PLUGINS, Host, install
 from hadoop_dl.hosts import os_packages
 from hadoop_dl.hosts.actions import HostAction
 
-RPM = "/etc/pki/rpm-gpg/RPM-GPG-KEY-"
+
+@pytest.fixture
+def host() -> Host:
+    return Host()
 
 
 def trusted(key: str) -> str:
@@ -28,8 +31,7 @@ def remove(host: Host, name: str) -> None:
     host.run("signed_repository", name=f"deeplearning-{name}", manager="dnf", state="absent")
 
 
-def test_a_key_that_came_with_the_last_repository_goes_with_it():
-    host = Host()
+def test_a_key_that_came_with_the_last_repository_goes_with_it(host):
     define(host, "cuda")
     host.ring.add(trusted("site.key"))  # dnf took it in
     define(host, "cudnn")
@@ -40,8 +42,7 @@ def test_a_key_that_came_with_the_last_repository_goes_with_it():
 
 
 @pytest.mark.parametrize("order", [("cuda", "cudnn"), ("cudnn", "cuda")])
-def test_a_key_that_rpm_trusted_before_stays(order):
-    host = Host()
+def test_a_key_that_rpm_trusted_before_stays(host, order):
     host.ring.add(trusted("site.key"))
     define(host, "cuda")
     define(host, "cudnn")
@@ -50,8 +51,7 @@ def test_a_key_that_rpm_trusted_before_stays(order):
     assert (host.ring, host.files) == ({trusted("site.key")}, {})
 
 
-def test_two_keys_are_valid_during_a_change_and_the_old_one_loses_its_trust_at_the_end():
-    host = Host()
+def test_two_keys_are_valid_during_a_change_and_the_old_one_loses_its_trust_at_the_end(host):
     define(host, "cuda")
     define(host, "cudnn")
     host.ring = {trusted("site.key")}
@@ -67,8 +67,7 @@ def test_two_keys_are_valid_during_a_change_and_the_old_one_loses_its_trust_at_t
 
 
 @pytest.mark.parametrize("before", ["site.key", "other.key"])
-def test_a_key_of_two_that_rpm_trusted_before_stays_through_a_change_and_a_removal(before):
-    host = Host()
+def test_a_key_of_two_that_rpm_trusted_before_stays_through_a_change_and_a_removal(host, before):
     host.ring = {trusted(before)}
     define(host, "cuda")
     define(host, "cuda", key="site.key+other.key")
@@ -79,8 +78,7 @@ def test_a_key_of_two_that_rpm_trusted_before_stays_through_a_change_and_a_remov
     assert (host.ring, host.files) == ({trusted(before)}, {})
 
 
-def test_a_removal_that_was_killed_after_the_key_left_its_file_keeps_what_rpm_trusted_before():
-    host = Host()
+def test_a_removal_that_was_killed_after_the_key_left_its_file_keeps_what_rpm_trusted_before(host):
     host.ring = {trusted("site.key")}
     define(host, "cuda")
     for path in [path for path in host.files if not path.endswith(".trusted-before")]:
@@ -89,8 +87,7 @@ def test_a_removal_that_was_killed_after_the_key_left_its_file_keeps_what_rpm_tr
     assert (host.ring, host.files) == ({trusted("site.key")}, {})
 
 
-def test_a_key_goes_although_a_repository_with_another_key_is_left():
-    host = Host()
+def test_a_key_goes_although_a_repository_with_another_key_is_left(host):
     define(host, "cuda")
     define(host, "cudnn", key="other.key")
     host.ring |= {trusted("site.key"), trusted("other.key")}
@@ -98,8 +95,7 @@ def test_a_key_goes_although_a_repository_with_another_key_is_left():
     assert host.ring == {trusted("other.key")}
 
 
-def test_a_repository_that_check_mode_did_not_define_cannot_be_asked():
-    host = Host()
+def test_a_repository_that_check_mode_did_not_define_cannot_be_asked(host):
     answer = define(host, "cuda", check=True)
     assert (answer["changed"], answer["repository"]["usable"]) == (True, False)
     define(host, "cuda")
@@ -109,8 +105,7 @@ def test_a_repository_that_check_mode_did_not_define_cannot_be_asked():
 @pytest.mark.parametrize(
     ("given", "checked"), [({}, False), ({"metadata_signed": "true"}, True), ({"metadata_signed": False}, False)]
 )
-def test_signed_metadata_is_checked_where_the_site_has_it(given, checked):
-    host = Host()
+def test_signed_metadata_is_checked_where_the_site_has_it(host, given, checked):
     define(host, "cuda", **given)
     (args,) = [args for name, args in host.modules if name == "yum_repository"]
     assert (args["gpgcheck"], args["repo_gpgcheck"]) == (True, checked)
@@ -125,8 +120,7 @@ def test_signed_metadata_is_checked_where_the_site_has_it(given, checked):
         ("https://developer.download.nvidia.com/rpm", None),  # its certificate is not of the site's authority
     ],
 )
-def test_a_repository_of_the_mirror_is_read_with_the_sites_authority(url, expected):
-    host = Host()
+def test_a_repository_of_the_mirror_is_read_with_the_sites_authority(host, url, expected):
     host.variables = {"mirror_url": "https://mirror01:8900", "mirror_ca": "/etc/pki/site-ca.pem"}
     host.run("signed_repository", name="deeplearning-cuda", manager="dnf", url=url, key="site.key")
     (definition,) = [args for name, args in host.modules if name == "yum_repository"]
@@ -145,8 +139,7 @@ def test_misuse_says_what_is_needed(args):
         Host().run("signed_repository", **args)
 
 
-def test_packages_are_asked_for_in_one_transaction_that_may_not_touch_others():
-    host = Host()
+def test_packages_are_asked_for_in_one_transaction_that_may_not_touch_others(host):
     repository = {"name": "deeplearning-cuda", "url": "u", "key": "k", "key_file": "/k", "usable": True}
     names = [{"name": "a", "version": "1.2"}, "b"]
     assert install(host, names=names, exclude=["kernel"], repository=repository)["changed"]
@@ -155,8 +148,7 @@ def test_packages_are_asked_for_in_one_transaction_that_may_not_touch_others():
     assert args["enablerepo"] == ["deeplearning-cuda"]
 
 
-def test_a_refused_transaction_leaves_no_key_that_it_brought():
-    host = Host()
+def test_a_refused_transaction_leaves_no_key_that_it_brought(host):
     host.ring.add(trusted("site.key"))
     host.fails["dnf"], host.imports = "Failed to validate GPG signature for a-1.2", trusted("other.key")
     with pytest.raises(AnsibleActionFail, match="Nothing was installed"):
@@ -169,8 +161,7 @@ UNSIGNED = [{"name": "site", "file": "/etc/yum.repos.d/site.repo"}, {"name": "ma
 
 @pytest.mark.parametrize("manager", ["dnf", "yum"])
 @pytest.mark.parametrize("repository", [{}, {"name": "deeplearning-cuda", "url": "u", "key": "k", "key_file": ""}])
-def test_nothing_comes_from_a_repository_that_checks_no_signatures(manager, repository):
-    host = Host()
+def test_nothing_comes_from_a_repository_that_checks_no_signatures(host, manager, repository):
     host.unsigned = UNSIGNED
     install(host, manager=manager, repository=repository)
     ((name, args),) = host.modules
@@ -178,8 +169,7 @@ def test_nothing_comes_from_a_repository_that_checks_no_signatures(manager, repo
 
 
 @pytest.mark.parametrize("allowed", [None, ["site-baseos"]])
-def test_the_repositories_that_a_site_names_are_the_only_ones(allowed):
-    host = Host()
+def test_the_repositories_that_a_site_names_are_the_only_ones(host, allowed):
     if allowed:
         host.variables["package_repositories"] = allowed
     install(host, manager="dnf")
@@ -189,9 +179,8 @@ def test_the_repositories_that_a_site_names_are_the_only_ones(allowed):
 @pytest.mark.parametrize("manager", ["dnf", "yum"])
 @pytest.mark.parametrize("url", ["", "http://mirror01/rpm"])
 @pytest.mark.parametrize("unsigned", [[], UNSIGNED])
-def test_a_role_asks_a_host_once_which_repositories_check_no_signatures(manager, url, unsigned):
+def test_a_role_asks_a_host_once_which_repositories_check_no_signatures(host, manager, url, unsigned):
     """It defines its repository, and looks for and installs several versions from it."""
-    host = Host()
     host.unsigned = unsigned
     source = {"manager": manager, "url": url, "key": "site.key"}
     repository = host.run("signed_repository", name="deeplearning-cuda", **source)["repository"]
@@ -207,8 +196,7 @@ def test_a_role_asks_a_host_once_which_repositories_check_no_signatures(manager,
     assert options == [[f"--disablerepo={name}" for name in unsigned_names]] * 2
 
 
-def test_a_trial_defines_its_repository_in_one_directory_and_trusts_no_key():
-    host = Host()
+def test_a_trial_defines_its_repository_in_one_directory_and_trusts_no_key(host):
     host.files["/etc/yum.repos.d/deeplearning-cuda.repo"] = "of an earlier run"
     before = dict(host.files)
     answer = define(host, "cuda", state="trial")
@@ -225,8 +213,7 @@ def test_a_trial_defines_its_repository_in_one_directory_and_trusts_no_key():
 
 
 @pytest.mark.parametrize("manager", os_packages.MANAGERS)
-def test_a_trial_answers_the_solution_of_a_transaction(manager):
-    host = Host()
+def test_a_trial_answers_the_solution_of_a_transaction(host, manager):
     host.solved = "Dependencies resolved.\nInstalling:\n a   noarch   1.2-1   r   5 k\n\nOperation aborted.\n"
     repository = {"name": "deeplearning-x-plan", "directory": "/t", "unsigned": []}
     answer = install(host, state="solvable", manager=manager, repository=repository)
@@ -235,8 +222,7 @@ def test_a_trial_answers_the_solution_of_a_transaction(manager):
 
 
 @pytest.mark.parametrize("manager", ["dnf", "yum"])
-def test_a_package_that_only_an_unsigned_repository_has_is_refused_with_its_name(manager):
-    host = Host()
+def test_a_package_that_only_an_unsigned_repository_has_is_refused_with_its_name(host, manager):
     host.unsigned = UNSIGNED
     with pytest.raises(
         AnsibleActionFail,
@@ -248,8 +234,7 @@ def test_a_package_that_only_an_unsigned_repository_has_is_refused_with_its_name
     assert host.modules == []
 
 
-def test_a_dependency_that_only_an_unsigned_repository_has_is_told_with_its_name():
-    host = Host()
+def test_a_dependency_that_only_an_unsigned_repository_has_is_told_with_its_name(host):
     host.unsigned = UNSIGNED
     host.fails["dnf"] = "Depsolve Error occurred: nothing provides dkms"
     with pytest.raises(
@@ -258,15 +243,13 @@ def test_a_dependency_that_only_an_unsigned_repository_has_is_told_with_its_name
         install(host)
 
 
-def test_a_host_whose_repositories_cannot_be_read_installs_nothing():
-    host = Host()
+def test_a_host_whose_repositories_cannot_be_read_installs_nothing(host):
     host.module = lambda module, **args: {"failed": True, "msg": "dnf must be able to read its repositories"}  # type: ignore[method-assign]
     with pytest.raises(AnsibleActionFail, match="must be able to read its repositories"):
         install(host)
 
 
-def test_the_holder_of_a_lock_that_was_taken_in_between_is_named():
-    host = Host()
+def test_the_holder_of_a_lock_that_was_taken_in_between_is_named(host):
     host.fails["dnf"] = "dnf lockfile is held by another process"
     answers = iter(["", HOLDER])
     host.module = lambda module, **args: (  # type: ignore[method-assign]
@@ -279,11 +262,10 @@ def test_the_holder_of_a_lock_that_was_taken_in_between_is_named():
 
 
 @pytest.mark.parametrize("manager", ["dnf", "yum"])
-def test_an_installation_waits_for_the_lock_and_then_names_its_holder(manager, monkeypatch):
+def test_an_installation_waits_for_the_lock_and_then_names_its_holder(host, manager, monkeypatch):
     clock = [0.0]
     monkeypatch.setattr("time.monotonic", lambda: clock[0])
     monkeypatch.setattr("time.sleep", lambda seconds: clock.__setitem__(0, clock[0] + seconds))
-    host = Host()
     host.locked = 3
     assert install(host, manager=manager)["changed"]
     assert clock == [15]
@@ -308,8 +290,7 @@ FILE = {
 }
 
 
-def test_a_file_stays_only_with_its_sha256():
-    host = Host()
+def test_a_file_stays_only_with_its_sha256(host):
     words = r"must have the sha256 00 but http://mirror01/x.run has [0-9a-f]{64}; it was not used"
     with pytest.raises(AnsibleActionFail, match=words):
         host.run("verified_file", **FILE, sha256="00")
@@ -318,8 +299,7 @@ def test_a_file_stays_only_with_its_sha256():
     assert host.files == {FILE["path"]: "fetched"}
 
 
-def test_a_download_that_fails_is_described_without_the_addresss_password():
-    host = Host()
+def test_a_download_that_fails_is_described_without_the_addresss_password(host):
     host.fails["fetch_file"] = "http://mirror01/x.run must arrive within 3600 s, but only 10 bytes did"
     with pytest.raises(AnsibleActionFail, match=r"from http://mirror01/x.run to .* on data1.*within 3600 s") as caught:
         host.run("verified_file", **{**FILE, "source": "http://svc:canary@mirror01/x.run"}, sha256="00")
@@ -381,15 +361,13 @@ def test_what_a_command_prints_over_ssh_has_no_colours_and_no_carriage_returns(p
 ARCHIVE = {**FILE, "path": "/usr/local/cuda-12.2/cudnn-8", "download": FILE["path"]}
 
 
-def test_an_archive_that_is_there_is_not_fetched():
-    host = Host()
+def test_an_archive_that_is_there_is_not_fetched(host):
     host.files["/usr/local/cuda-12.2/cudnn-8/.deeplearning.json"] = "aa"
     assert host.run("verified_archive", **ARCHIVE, sha256="aa")["changed"] is False
     assert host.modules == []
 
 
-def test_an_archive_that_cannot_be_unpacked_is_told_and_does_not_stay():
-    host = Host()
+def test_an_archive_that_cannot_be_unpacked_is_told_and_does_not_stay(host):
     host.fails["placed_tree"] = "tar ended with status 2: No space left on device"
     words = r" on data1: tar ended with status 2: No space left on device"
     with pytest.raises(AnsibleActionFail, match=words):
