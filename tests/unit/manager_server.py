@@ -9,7 +9,7 @@ import base64
 import json
 import time
 import urllib.parse
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ LOGIN_PAGE = "<!DOCTYPE html><html><body>Please log in</body></html>"
 
 
 class Manager:
-    """What both servers share. `faults` maps a path to what happens to the next requests for it, `*` to any."""
+    """What both servers share. `faults` maps a path to what happens to the next requests for it."""
 
     def __init__(self) -> None:
         self.faults: dict[str, list[str]] = {}
@@ -29,7 +29,6 @@ class Manager:
         self.authorizations: list[str] = []
         self.url = ""
         self.elsewhere = ""  # where the fault "redirect" points to
-        self.meanwhile: Callable[[str], object] = lambda path: None
 
     def answer(self, path: str, query: dict[str, str]) -> tuple[int, Any]:
         raise NotImplementedError
@@ -93,13 +92,9 @@ class Cloudera(Manager):
         if path == "/api/version":
             return 200, self.api_version
         version, *parts = path.removeprefix("/api/").split("/")
-        parts = [urllib.parse.unquote(part) for part in parts]
         if int(version[1:]) > int(self.api_version[1:]):
             return 404, {"message": "HTTP 404 Not Found"}
-        return self.get(parts, query)
-
-    def get(self, rest: list[str], query: dict[str, str]) -> tuple[int, Any]:
-        match rest:
+        match [urllib.parse.unquote(part) for part in parts]:
             case ["clusters"]:
                 cluster = {"name": "cluster", "displayName": "Demo Cluster", "version": "CDH5", "fullVersion": "5.16.2"}
                 return 200, {"items": [{**cluster, "maintenanceMode": False, "entityStatus": "GOOD_HEALTH"}]}
@@ -121,8 +116,6 @@ class Cloudera(Manager):
                 return 200, {"items": rows}
             case ["clusters", "cluster", "services"]:
                 return 200, {"items": [self.service(name) for name in self.services]}
-            case ["clusters", "cluster", "services", name] if name in self.services:
-                return 200, self.service(name)
             case ["clusters", "cluster", "services", name, "roles"] if name in self.services:
                 return 200, {"items": [self.role(name, kind, number) for kind, number in self.roles[name]]}
             case ["clusters", "cluster"]:
@@ -155,7 +148,6 @@ class AmbariServer(Manager):
             "edge01": ["HDFS_CLIENT", "YARN_CLIENT", "SPARK2_CLIENT"],
         }
         self.components = {f"{name}.example.com": parts for name, parts in components.items()}
-        self.maintenance = dict.fromkeys(self.components, "OFF")
         self.clusters = {"demo": "HDP-3.1"}
 
     def answer(self, path: str, query: dict[str, str]) -> tuple[int, Any]:
@@ -184,7 +176,7 @@ class AmbariServer(Manager):
             "ip": f"172.31.17.{number}",
             "rack_info": "/default-rack",
             "host_status": "HEALTHY",
-            "maintenance_state": self.maintenance[name],
+            "maintenance_state": "OFF",
         }
         parts = [
             {"HostRoles": {"cluster_name": "demo", "component_name": part, "host_name": name}}
@@ -202,11 +194,8 @@ class Handler(Quiet):
         manager.requests.append((self.command, self.path))
         authorization = self.headers.get("Authorization") or ""
         manager.authorizations.append(authorization)
-        manager.meanwhile(self.path)
-        faults = manager.faults.get(parts.path) or manager.faults.get("*") or []
-        fault = faults.pop(0) if faults else ""
-        if fault:
-            self.fail(fault)
+        if faults := manager.faults.get(parts.path):
+            self.fail(faults.pop(0))
             return
         expected = "Basic " + base64.b64encode(f"{USER}:{PASSWORD}".encode()).decode()
         if authorization not in (expected, "Bearer t0ken"):
