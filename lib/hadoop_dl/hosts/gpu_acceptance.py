@@ -107,22 +107,11 @@ def usual(hosts: Hosts) -> list[str]:
 
 def unusual(hosts: Hosts) -> list[str]:
     """The table of outliers."""
-    lines = [("host", "GPU", "copy", "to", "link", "GB/s", "median", "of", "possible")]
+    lines: list[Sequence[str]] = [("host", "GPU", "copy", "to", "link", "GB/s", "median", "of", "possible")]
     for host, measure, median, number in outliers(hosts):
+        words = (measure.gpu, measure.kind, measure.peer, measure.link)
         limit = gigabytes(measure.limit) if measure.limit else ""
-        lines.append(
-            (
-                host,
-                measure.gpu,
-                measure.kind,
-                measure.peer,
-                measure.link,
-                gigabytes(measure.speed),
-                gigabytes(median),
-                str(number),
-                limit,
-            )
-        )
+        lines.append((host, *words, *map(gigabytes, (measure.speed, median)), str(number), limit))
     return columns(lines) if len(lines) > 1 else []
 
 
