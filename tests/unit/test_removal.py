@@ -222,18 +222,24 @@ def test_a_mirror_loses_what_its_manifest_lists_and_nothing_else(tmp_path, keep_
 # --- the plan ------------------------------------------------------------------------------------------------------
 
 
+def planned(
+    answers: dict[str, Any], unread: tuple[str, ...] = (), edge_nodes: tuple[str, ...] = (), **request: Any
+) -> removal.Removal:
+    return removal.make(answers, unread, edge_nodes, removal.Request(**request))
+
+
 WITH_HDFS = {"environments": [NAME], "hdfs": {"files": ["/apps/x.zip"], "directories": [], "user": "hdfs"}}
 
 
 def test_hosts_that_are_alike_are_one_entry_and_unread_ones_are_named():
     answers = {"data1": has(gpu={"cuda": "CUDA 12.2"}), "data2": has(gpu={"cuda": "CUDA 12.2"}), "data3": has()}
-    plan = removal.make(answers, ["data4"], [], removal.Request())
+    plan = planned(answers, unread=("data4",))
     assert "data1, data2:\n    gpu           CUDA 12.2" in plan.text
     assert "data3: nothing" in plan.text
     assert "data4: did not answer; nothing is removed there. Run it again with --limit data4" in plan.text
     assert plan.hosts == {"data1": ["gpu"], "data2": ["gpu"], "data3": []}
     assert "remove_confirmed=true" in plan.problems[0]
-    assert removal.make({"data1": has()}, [], [], removal.Request()).problems == [], "nothing needs no confirmation"
+    assert planned({"data1": has()}).problems == [], "nothing needs no confirmation"
 
 
 @pytest.mark.parametrize("trace", ["engines", "etc/cdsw_engine.json"])
@@ -244,7 +250,7 @@ def test_engine_images_stay_and_their_own_playbook_is_named(root, trace):
     if trace == "engines":
         (root / trace).mkdir()
     traces = removal_reader.Removal(str(root)).stays()
-    text = removal.make({"cdsw1": has(stays=traces)}, [], [], removal.Request()).text
+    text = planned({"cdsw1": has(stays=traces)}).text
     assert f"stays         {root}/README.site (not managed by this project)" in text
     line = f"stays         {root}/{trace} (engine images: playbooks/cdsw_engine.yml -e cdsw_engine_state=absent)"
     assert line in text
@@ -252,11 +258,9 @@ def test_engine_images_stay_and_their_own_playbook_is_named(root, trace):
 
 
 def test_files_in_hdfs_stay_while_an_edge_node_is_not_in_the_run():
-    both_nodes = removal.make(
-        {"edge1": has(**WITH_HDFS), "edge2": has(**WITH_HDFS)}, [], ["edge1", "edge2"], removal.Request()
-    )
-    one_node = removal.make({"edge1": has(**WITH_HDFS)}, [], ["edge1", "edge2"], removal.Request())
-    without_hdfs = removal.make({"edge1": has(**WITH_HDFS)}, [], ["edge1"], removal.Request(hdfs_files=False))
+    both_nodes = planned({"edge1": has(**WITH_HDFS), "edge2": has(**WITH_HDFS)}, edge_nodes=("edge1", "edge2"))
+    one_node = planned({"edge1": has(**WITH_HDFS)}, edge_nodes=("edge1", "edge2"))
+    without_hdfs = planned({"edge1": has(**WITH_HDFS)}, edge_nodes=("edge1",), hdfs_files=False)
     assert both_nodes.hosts["edge1"] == ["hdfs", "environments"]
     assert (one_node.hosts["edge1"], without_hdfs.hosts["edge1"]) == (["environments"], ["environments"])
     assert "HDFS: /apps/x.zip stays, because edge2 of edge_nodes did not answer or is not in this run" in one_node.text
@@ -265,15 +269,15 @@ def test_files_in_hdfs_stay_while_an_edge_node_is_not_in_the_run():
 @pytest.mark.parametrize(
     ("request_", "refused"),
     [
-        (removal.Request(confirmed=True), True),
-        (removal.Request(checking=True), True),
-        (removal.Request(confirmed=True, forced=True), False),
-        (removal.Request(confirmed=True, parts=("gpu",)), False),
+        ({"confirmed": True}, True),
+        ({"checking": True}, True),
+        ({"confirmed": True, "forced": True}, False),
+        ({"confirmed": True, "parts": ("gpu",)}, False),
     ],
 )
 def test_an_environment_in_use_is_refused_by_host_process_and_user(request_, refused):
     user = {"pid": 4711, "user": "analyst", "command": "python train.py"}
-    plan = removal.make({"data1": has(environments=[NAME], users=[user])}, [], [], request_)
+    plan = planned({"data1": has(environments=[NAME], users=[user])}, **request_)
     sentence = "on data1 process 4711 of analyst (python train.py) uses it"
     assert any(sentence in problem for problem in plan.problems) is refused
 
@@ -281,13 +285,13 @@ def test_an_environment_in_use_is_refused_by_host_process_and_user(request_, ref
 def test_what_yarn_said_is_told_once_for_all_hosts_that_asked_it():
     applications = {NAME: "YARN has the application application_1_7"}
     answers = {name: has(environments=[NAME], applications=applications) for name in GROUPS}
-    plan = removal.make(answers, [], [], removal.Request(confirmed=True))
+    plan = planned(answers, confirmed=True)
     assert plan.problems == [
         f"{NAME} must not be needed by YARN when it is removed from data1, edge1, but YARN has the application application_1_7. Let the "
         "application end (yarn application -list), or add -e remove_forced=true."
     ]
-    for request in (removal.Request(confirmed=True, forced=True), removal.Request(confirmed=True, parts=("gpu",))):
-        assert removal.make(answers, [], [], request).problems == []
+    for request in ({"forced": True}, {"parts": ("gpu",)}):
+        assert planned(answers, confirmed=True, **request).problems == []
 
 
 CDSW = {
@@ -308,7 +312,7 @@ def test_a_restart_of_cdsw_is_shown_and_must_be_allowed(allowed, checking, refus
         "cdsw1": has(cdsw=CDSW, container_runtime=["nvidia-docker 1.0.1-1"]),
         "cdsw2": has(cdsw={**CDSW, "master": False}),
     }
-    plan = removal.make(answers, [], [], removal.Request(confirmed=True, restart_allowed=allowed, checking=checking))
+    plan = planned(answers, confirmed=True, restart_allowed=allowed, checking=checking)
     assert "NVIDIA_GPU_ENABLE of cdsw.conf, as before; CDSW restarts (2 sessions run; a restart ends them)" in plan.text
     assert (plan.hosts["cdsw1"], plan.cdsw_master) == (["cdsw", "container_runtime"], "cdsw1")
     sentence = "restarts CDSW on cdsw1, cdsw2, but cdsw_restart_allowed is not true. Add -e cdsw_restart_allowed=true"
@@ -320,13 +324,13 @@ def test_a_restart_of_cdsw_is_shown_and_must_be_allowed(allowed, checking, refus
 )
 def test_a_worker_of_an_unknown_release_is_refused(master, release, refused):
     answers = {"cdsw1": has(cdsw={**CDSW, "master": master, "release": release})}
-    plan = removal.make(answers, [], [], removal.Request(confirmed=True, restart_allowed=True))
+    plan = planned(answers, confirmed=True, restart_allowed=True)
     assert ["release must be known to let cdsw1 join" in problem for problem in plan.problems] == [True] * refused
 
 
 def test_what_cloudera_manager_keeps_is_shown():
     parcel = {**CDSW, "kind": "parcel", "keys": [], "cloudera_manager": {"cdsw.enable.gpu.config": "true"}}
-    plan = removal.make({"cdsw1": has(cdsw=parcel)}, [], [], removal.Request(confirmed=True))
+    plan = planned({"cdsw1": has(cdsw=parcel)}, confirmed=True)
     assert (
         'Cloudera Manager keeps {"cdsw.enable.gpu.config": "true"}: set there what it must be, and restart' in plan.text
     )
@@ -423,7 +427,7 @@ def test_what_a_host_names_writes_no_line_and_moves_no_cursor():
             cdsw={**CDSW, "keys": [], "cloudera_manager": {"a": HOSTILE}},
         )
     }
-    plan = removal.make(answers, [], [], removal.Request())
+    plan = planned(answers)
     assert len(plan.text.splitlines()) == 6
     for line in [*plan.text.splitlines(), *plan.problems]:
         assert line.isprintable()
@@ -441,7 +445,7 @@ def test_what_a_host_names_writes_no_line_and_moves_no_cursor():
 )
 def test_a_host_whose_answer_has_no_sense_is_named_and_the_others_are_planned(change):
     answers = {"data1": has(**change), "data2": has(gpu={"cuda": "CUDA 12.2"}), "data3": [], "data4": None}
-    plan = removal.make(answers, [], [], removal.Request(confirmed=True))
+    plan = planned(answers, confirmed=True)
     assert (plan.hosts, plan.problems) == ({"data2": ["gpu"]}, [])
     assert "REMOVE: 1 of 4 hosts have something to remove." in plan.text
     for name in ("data1", "data3", "data4"):
