@@ -3,8 +3,8 @@
 earlier_host.json is such a host: a data node with RHEL 7 and two P100 after a run of the version of 22 November 2026 (before
 the layers of lib/hadoop_dl and the role _cuda_package), which planned nothing more for it. Its environment, seal, receipts
 and records were written by that version's modules, plan and roles; the wheels are small ones, and the lock is theirs. The
-name of the environment is the real one of that stack's lock. Of the scripts that activate it, sh's alone is there. Files without a
-mode have 644, and all without a time that of the run.
+name of the environment is the real one of that stack's lock. Of the scripts that activate it, sh's alone is there. ENVIRONMENT
+stands for its directory. Files without a mode have 644, and all without a time that of the run.
 """
 
 import base64
@@ -37,8 +37,9 @@ ENVIRONMENT = EARLIER["environments"][f"{STACK}/2.7"]["environment"]
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     """The host's file system."""
-    for entry in EARLIER["files"]:
-        path = tmp_path / entry["path"][1:]
+    for name, content in EARLIER["files"].items():
+        entry = {"text": content} if isinstance(content, str) else content
+        path = tmp_path / name.replace("ENVIRONMENT", f"/opt/deeplearning/envs/{ENVIRONMENT}")[1:]
         path.parent.mkdir(parents=True, exist_ok=True)
         if "link" in entry:
             path.symlink_to(entry["link"])
